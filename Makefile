@@ -29,13 +29,13 @@ BENCH_AGAINST ?=
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages with several goroutines: their tests run under the race detector, which makes them many times slower, and so
-# with -short. Packages with tests that -short makes smaller are also tested in full, without the race detector.
+# with -short. Tests that -short makes smaller also run in full, without the race detector.
 RACE_PACKAGES ?= ./receiver/... ./processor/... ./connector/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... ./internal/bytefrog/hq/... \
 	./internal/lttng/lttnglive/... ./internal/lttng/lttngagent/... ./internal/lttng/symbols/... ./internal/lttng/process/... ./internal/lttng/sim/... ./internal/rbkit/sim/... ./internal/rbkit/zmtp/... \
 	./internal/greys/... ./internal/arthas/... ./internal/call/calltree/... ./internal/call/engine/... ./internal/receiverkit/... ./internal/componentkit/...
 
-# Packages below them without goroutines: generated code.
-NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest)$$
+# Packages below them without goroutines, also in their tests: generated code, and the computation of metrics and profiles.
+NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest|functionmetrics|pathprofiles)$$
 
 # Decoders of data from other programs: also tested where int has 32 bits, because a size of 32 bits may not fit.
 NARROW_PACKAGES ?= ./internal/bytefrog ./internal/lttng/ctf ./internal/lttng/lttnglive ./internal/lttng/lttngagent ./internal/rbkit ./internal/rbkit/zmtp ./internal/greys/console ./internal/greys/gp ./internal/arthas
@@ -62,8 +62,10 @@ SCREENSHOTS := $(CURDIR)/screenshots
 BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_AGENTCTL=$(AGENTCTL) CALLBRAID_GUARD=$(GUARD) \
 	CALLBRAID_GATEWAY=$(GATEWAY) CALLBRAID_BACKENDS=$(BACKENDS) CALLBRAID_BUILDER=$(TOOLS)/builder
 
-# Everything is pure Go: tests and checks use the same compiled code as the distribution.
+# Everything is pure Go, and compiled without paths of this machine: tests, tools and checks use the same compiled code as
+# the distribution. With another flag for one of them, a fresh machine would compile each package once more.
 export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath
 
 # `make lint` vets, with all that go vet knows.
 TEST := $(GO) test -vet=off
@@ -91,9 +93,12 @@ SOURCES := $(shell find cmd connector converter exporter extension internal proc
 # Files of the project, new ones included, by pattern.
 files = git ls-files --cached --others --exclude-standard --deduplicate -- $(1)
 
-# Packages that are tested with the race detector, and those of which -short leaves something out.
+# Packages that are tested with the race detector.
 race = $(GO) list $(RACE_PACKAGES) | grep -vE '$(NO_RACE_PACKAGES)'
-shortened = $(call files,'*_test.go' ':!test' ':!cmd') | xargs grep -l 'testing[.]Short()' | xargs dirname | sort -u | sed 's|^|./|'
+
+# Tests that -short makes smaller, as "folder name", or all tests if another function calls testing.Short.
+shortened = $(call files,'*_test.go' ':!test' ':!cmd') | xargs awk '/^func / { name = $$2; sub(/\(.*/, "", name) } \
+	/testing[.]Short\(\)/ { folder = FILENAME; sub("/[^/]*$$", "", folder); print "./" folder, name ~ /^Test/ ? name : ".*" }' | sort -u
 
 # A recipe that prints its step, and how long the step took, is $(call step,...); ...; $(took)
 step = set -e; echo "== $(1)"; began=$$(date +%s)
@@ -126,8 +131,10 @@ test: unit-test e2e-test ## Run all tests: units first, then the built distribut
 
 .PHONY: unit-test
 unit-test: ## Run only the tests of the packages, those with several goroutines under the race detector
-	@$(call step,unit tests); race="$$($(race))"; \
-	$(TEST) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(shortened)) $$($(GO) list ./... | grep -vxF "$$race"); \
+	@$(call step,unit tests); race="$$($(race))"; shortened="$$($(shortened))"; \
+	$(if $(HAVE_CC),$(TEST) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m -run "^($$(echo "$$shortened" | cut -d ' ' -f 2 | paste -s -d '|' -))$$" \
+		$$(echo "$$shortened" | cut -d ' ' -f 1 | uniq);) \
+	$(TEST) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(GO) list ./... | grep -vxF "$$race"); \
 	cd internal/tools && $(TEST) ./...; $(took)
 	@$(call step,unit tests of concurrent packages $(if $(HAVE_CC),with,WITHOUT) the race detector$(if $(HAVE_CC),,: install gcc to have it)); \
 	$(RACE) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(race)); \

@@ -102,6 +102,7 @@ func checkTraces(t testing.TB, e *exported, limit int) {
 // For any division and order of the events, and any number of agents at the same time: one agent's
 // run becomes one call stream, and always the same one.
 func TestSpansDoNotDependOnBuffersAndConnections(t *testing.T) {
+	t.Parallel()
 	agents := []agent{
 		{connections: 1},
 		{connections: 2, buffer: 200},

@@ -555,6 +555,7 @@ func TestOnlyOpenYAMLListensForOtherMachines(t *testing.T) {
 }
 
 func TestTheDistributionAcceptsTheShippedConfigurations(t *testing.T) {
+	t.Parallel()
 	for name, path := range shippedConfigs(t) {
 		t.Run(name, func(t *testing.T) {
 			collector := kit.Binary(t)

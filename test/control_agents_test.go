@@ -139,6 +139,7 @@ func TestTwoCommandsAtTheSameTimeToOneAgent(t *testing.T) {
 
 // A program dies while its agent executes a command. The sender of the command gets an error immediately.
 func TestAnAgentThatDiesInTheMiddleOfACommand(t *testing.T) {
+	t.Parallel()
 	s := steerBytefrog(t, "limits: {max_waiting: 1}", "agent: {heartbeat_interval: 1m}")
 	s.agent.Freeze()
 	reasons := make(chan string, 2)
@@ -166,6 +167,7 @@ func TestAnAgentThatDiesInTheMiddleOfACommand(t *testing.T) {
 
 // With an authenticator of the distribution only clients with its token see or command agents.
 func TestACommandNeedsTheToken(t *testing.T) {
+	t.Parallel()
 	endpoint, control := testkit.Address(t), testkit.Address(t)
 	c := kit.Start(t, fmt.Sprintf(`
 extensions:
@@ -204,6 +206,7 @@ service:
 // Without the extension receivers have neither sockets nor goroutines for it, though agents are
 // there; with it they have no more, until the first request.
 func TestWithoutTheExtensionNoReceiverOpensAListener(t *testing.T) {
+	t.Parallel()
 	rbkit := newRbkitServer(t)
 	rbkit.play(t, "load", "--rate", "10")
 	const ours = "github.com/callbraid/callbraid/"

@@ -177,6 +177,7 @@ func TestAnAgentThatStartsSuspendedTracesAfterUnsuspend(t *testing.T) {
 // Commands that stop or pause programs need allow_disruptive. A paused program continues when the
 // collector ends.
 func TestAPausedProgramContinuesWhenTheCollectorEnds(t *testing.T) {
+	t.Parallel()
 	endpoint := testkit.Address(t)
 	start := func(settings string) (*kit.Collector, *api.Client, <-chan bytefrogagent.Result, string) {
 		c, client := startControlled(t, settings, controlledPipeline(endpoint, "", "", "nop: {}"))
@@ -262,6 +263,7 @@ func ordersLogged(t *testing.T, c *kit.Collector) (records []orderRecord) {
 
 // agentctl sends an Rbkit server its nine commands, and their results are in the logs.
 func TestAnRbkitServerExecutesItsNineCommands(t *testing.T) {
+	t.Parallel()
 	s := newRbkitServer(t)
 	played := s.play(t, "load", "--rate", "10")
 	c, client := startControlled(t, "allow_disruptive: true", controlledReceiver("rbkit", fmt.Sprintf("service_name: shop, servers: [{publish: %q, request: %q}]", s.publish, s.request)))
@@ -413,6 +415,7 @@ func TestRealLTTngAgentsExecuteCommands(t *testing.T) {
 
 // An Rbkit server with libzmq's own sockets.
 func TestAnRbkitServerWithLibzmqExecutesCommands(t *testing.T) {
+	t.Parallel()
 	s := newRbkitServer(t)
 	played := s.start(t, openRbkit(t, "released-30s"))
 	_, client := startControlled(t, "allow_disruptive: true", controlledReceiver("rbkit", fmt.Sprintf("servers: [{publish: %q, request: %q}]", s.publish, s.request)))

@@ -193,6 +193,7 @@ const treesASecond = 50
 // recorded calls. Connections are lost, and the server is restarted half-way. On the console, only a part of 500
 // methods can have a command of their own, and 10 methods all have one.
 func TestGreysSumsEqualTheServers(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range greysProtocols {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
@@ -285,6 +286,7 @@ func checkGreysSpans(t *testing.T, spans []ptrace.Span) (roots int64) {
 }
 
 func TestGreysServersAreRestoredAtTheEnd(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range greysProtocols {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()

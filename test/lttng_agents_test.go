@@ -134,6 +134,7 @@ func launchLoggers(t *testing.T, home *lttng.Home, domain string) *lttng.Program
 // The collector sees and switches the loggers of agents in Java and in Python, without any daemon of LTTng. The
 // agents reconnect to a collector that was away.
 func TestTheCollectorSwitchesLoggersOfLTTngAgents(t *testing.T) {
+	t.Parallel()
 	lttng.RequireAgents(t)
 	for _, domain := range []string{"jul", "log4j", "python"} {
 		t.Run(domain, func(t *testing.T) {

@@ -36,12 +36,12 @@ const (
 
 // manySwitcher configures a collector for many agents. The time limits are long, because a disconnected agent
 // reconnects and receives all commands again.
-func manySwitcher(endpoint string) string {
+func manySwitcher(endpoint, listInterval string) string {
 	return fmt.Sprintf(`
 receivers:
   lttng_jul:
     endpoint: %q
-    list_interval: 3s
+    list_interval: %s
     collection_interval: 100ms
     command_timeout: 2m
     shutdown_timeout: 2m
@@ -58,7 +58,7 @@ service:
   pipelines:
     logs: {receivers: [lttng_jul], exporters: [nop]}
     metrics: {receivers: [lttng_jul], exporters: [file/metrics]}
-`, endpoint)
+`, endpoint, listInterval)
 }
 
 // playedAgents are simulated agents of one collector.
@@ -154,7 +154,7 @@ func lastPoint(t testing.TB, c *kit.Collector, name string) (sum int64) {
 // growing memory. At the end their loggers are restored.
 func TestAThousandAgentsAreListedAndRestored(t *testing.T) {
 	endpoint := testkit.Address(t)
-	c := kit.Start(t, manySwitcher(endpoint))
+	c := kit.Start(t, manySwitcher(endpoint, "1s"))
 	before := c.Goroutines(t)
 	p := playAgents(t, endpoint, manyAgents, manyLoggers)
 	awaitListed(t, c, manyAgents*manyLoggers)
@@ -198,7 +198,7 @@ func BenchmarkListAgents(b *testing.B) {
 		b.Run(fmt.Sprint(agents), func(b *testing.B) {
 			for b.Loop() {
 				endpoint := testkit.Address(b)
-				c := kit.Start(b, manySwitcher(endpoint))
+				c := kit.Start(b, manySwitcher(endpoint, "3s"))
 				begin, before := time.Now(), c.CPUSoFar(b)
 				p := playAgents(b, endpoint, agents, manyLoggers)
 				awaitListed(b, c, int64(agents*manyLoggers))

@@ -124,8 +124,10 @@ func oneCall(t *testing.T, stream byte, version int64) []byte {
 // batch that can be read or not. All are refused, the collector survives, and the requests of
 // others become spans.
 func TestNestedRequestsDoNotEndTheCollector(t *testing.T) {
+	t.Parallel()
 	for name, start := range shippedOTLP {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := start(t)
 			c.checkHonest(t, 1)
 			const mb = 1_000_000
@@ -162,6 +164,7 @@ func TestNestedRequestsDoNotEndTheCollector(t *testing.T) {
 
 // The deepest request within the limit uses less than 300 MB, also a compressed one.
 func TestTheDeepestRequestThatFitsIsAffordable(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		start func(*testing.T) otlpCollector
 		way   nested.Way
@@ -175,6 +178,7 @@ func TestTheDeepestRequestThatFitsIsAffordable(t *testing.T) {
 		{startStandalone, nested.HTTPJSON, nested.At(nested.Traces, "span"), nested.Lists},
 	} {
 		t.Run(fmt.Sprint(test.way, " ", test.at.Signal, " ", test.at.Name), func(t *testing.T) {
+			t.Parallel()
 			c := test.start(t)
 			before := c.PeakMemory(t)
 			const limit = 2 << 20
@@ -242,6 +246,7 @@ func TestManyRequestsAtTheSameTimeAreAffordable(t *testing.T) {
 
 // The limits apply to the unpacked size of a request.
 func TestTheLimitOfCompressedRequestsIsTheirUnpackedSize(t *testing.T) {
+	t.Parallel()
 	c := startStandalone(t)
 	before := c.PeakMemory(t)
 	for _, way := range []nested.Way{nested.GRPCGzip, nested.HTTPGzip, nested.HTTPJSONGzip} {

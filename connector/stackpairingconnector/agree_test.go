@@ -276,6 +276,128 @@ func TestNoCallIsLostBetweenStreamsAndIntervals(t *testing.T) {
 	assert.EqualValues(t, sink.SpanCount(), counted)
 }
 
+// A program reports in attributes, and changes them while calls are open: those of its resource, and those of its scope.
+func TestEachCallCountsOnceUnderTheResourceAndScopeThatItHad(t *testing.T) {
+	for seed := range uint64(3) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		cfg := patient()
+		cfg.Profiles.ByThread = seed == 1
+		all := generate(random, 1, "shop", 8_000).withBreaks(random, 3).handOvers(t, delivery{packers: 2, batch: 20, displaced: 3}, random)
+		var sink consumertest.TracesSink
+		f := stackpairingprocessor.NewFactory()
+		p, err := f.CreateTraces(t.Context(), processortest.NewNopSettings(f.Type()), cfg.engine(), &sink)
+		require.NoError(t, err)
+		b := newBench(t, cfg, allOutputs())
+		state, report := "one", int64(0)
+		for _, td := range all {
+			if random.IntN(10) == 0 {
+				state = []string{"one", "two", "three"}[random.IntN(3)]
+			}
+			if random.IntN(2) == 0 {
+				report++
+			}
+			rs := td.ResourceSpans().At(0)
+			rs.Resource().Attributes().PutStr("state", state)
+			rs.ScopeSpans().At(0).Scope().Attributes().PutInt("report", report/2)
+			require.NoError(t, p.ConsumeTraces(t.Context(), td))
+			b.handOver(td)
+			if random.IntN(30) == 0 {
+				b.send()
+			}
+		}
+		require.NoError(t, p.Shutdown(t.Context()))
+		b.shut()
+		want, got := map[string]int64{}, map[string]int64{}
+		key := func(r pcommon.Resource, scope pcommon.InstrumentationScope) string {
+			return fmt.Sprint(r.Attributes().AsRaw(), scope.Attributes().AsRaw())
+		}
+		for _, td := range sink.AllTraces() {
+			for _, rs := range td.ResourceSpans().All() {
+				want[key(rs.Resource(), rs.ScopeSpans().At(0).Scope())] += int64(rs.ScopeSpans().At(0).Spans().Len())
+			}
+		}
+		for _, pd := range b.to.profiles.profiles {
+			for _, rp := range pd.ResourceProfiles().All() {
+				for _, sample := range rp.ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
+					got[key(rp.Resource(), rp.ScopeProfiles().At(0).Scope())] += sample.Values().At(0)
+				}
+			}
+		}
+		require.Greater(t, len(want), 50)
+		assert.Equal(t, want, got)
+		newExpected(t, sink.AllTraces()).compareProfiles(t, b.to.profiles.profiles, true, cfg.Profiles.ByThread)
+	}
+}
+
+// shortThreads is a program that makes random calls in new threads, inside those of a main thread. It ends last.
+func shortThreads(random *rand.Rand, threads int) *program {
+	p := &program{id: callevent.StreamID{0: 1, 8: 1, 15: 1}, service: "shop"}
+	functions := make([]*callevent.Function, 6)
+	for i := range functions {
+		functions[i] = &callevent.Function{Qualified: fmt.Sprint("demo.f", i), Display: fmt.Sprint("f", i)}
+	}
+	add := func(kind callevent.Kind, lane uint64, f *callevent.Function) {
+		n := uint64(len(p.events))
+		p.events = append(p.events, event{kind: kind, sequence: n, time: int64(n), lane: lane, function: f})
+	}
+	add(callevent.KindEnter, 0, functions[0])
+	add(callevent.KindEnter, 0, functions[1])
+	for thread := range uint64(threads) {
+		var stack []*callevent.Function
+		for range 20 {
+			f := functions[random.IntN(len(functions))]
+			add(callevent.KindEnter, 1+thread, f)
+			if stack = append(stack, f); random.IntN(2) == 0 {
+				add(callevent.KindExit, 1+thread, f)
+				stack = stack[:len(stack)-1]
+			}
+		}
+		for _, f := range slices.Backward(stack) {
+			add(callevent.KindExit, 1+thread, f)
+		}
+		if random.IntN(10) == 0 { // a call of the main thread
+			f := functions[random.IntN(len(functions))]
+			add(callevent.KindEnter, 0, f)
+			add(callevent.KindExit, 0, f)
+		}
+	}
+	add(callevent.KindExit, 0, functions[1])
+	add(callevent.KindExit, 0, functions[0])
+	p.barriers = append(p.barriers, callevent.End(uint64(len(p.events)), callevent.CauseEnded))
+	return p
+}
+
+// With by_thread each thread has paths of its own. Those of threads that have ended must neither fill profiles.max_paths nor
+// memory, and no call may be lost with them.
+func TestPathsOfManyShortThreadsAreFreed(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	cfg := patient()
+	cfg.Profiles.ByThread, cfg.Profiles.MaxPaths = true, 8_000
+	cfg.Limits.MaxLanes, cfg.Limits.MaxNamesMiB = 500, 1
+	all := shortThreads(random, 3_000).handOvers(t, delivery{packers: 1, batch: 800}, random)
+	var sink consumertest.TracesSink
+	f := stackpairingprocessor.NewFactory()
+	p, err := f.CreateTraces(t.Context(), processortest.NewNopSettings(f.Type()), cfg.engine(), &sink)
+	require.NoError(t, err)
+	b := newBench(t, cfg, outputs{profiles: newOutput()})
+	var bytes []int64
+	for i, td := range all {
+		require.NoError(t, p.ConsumeTraces(t.Context(), td))
+		b.handOver(td)
+		if i%4 == 3 {
+			b.send()
+			bytes = append(bytes, b.sum("memory"))
+		}
+	}
+	last := len(bytes) - 1
+	require.Greater(t, last, 30)
+	assert.Less(t, slices.Max(bytes[last/2:]), slices.Max(bytes[:last/2])*5/4, "memory is flat")
+	assert.Zero(t, b.sum("folded_calls"), "paths have room")
+	require.NoError(t, p.Shutdown(t.Context()))
+	b.shut()
+	newExpected(t, sink.AllTraces()).compareProfiles(t, b.to.profiles.profiles, true, true)
+}
+
 // outcome is a function of a program, with an error type for calls that an exception left.
 type outcome struct{ resource, function, errorType string }
 

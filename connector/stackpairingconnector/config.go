@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -139,7 +140,54 @@ func (c *Config) keptTraces() *KeepConfig {
 	return &keep
 }
 
-var _ confmap.Validator = (*Config)(nil)
+var (
+	_ confmap.Unmarshaler = (*Config)(nil)
+	_ confmap.Validator   = (*Config)(nil)
+)
+
+// Unmarshal reports values of a wrong form with the form that is expected.
+func (c *Config) Unmarshal(conf *confmap.Conf) error {
+	raw := conf.ToStringMap()
+	errs := []error{setting.Units("", raw, *c), setting.Units("keep.", raw["keep"], KeepConfig{})}
+	if fold := raw["fold_repeated"]; !isMap(fold) {
+		errs = append(errs, fmt.Errorf("fold_repeated is %v: write fold_repeated: {shorter_than: %[1]v}", fold))
+	}
+	if keep := raw["keep"]; !isMap(keep) {
+		errs = append(errs, fmt.Errorf("keep is %v: write criteria below it, such as keep: {slower_than: 100ms}", keep))
+	} else if keep, _ := keep.(map[string]any); keep["functions"] != nil {
+		functions, _ := keep["functions"].([]any)
+		if functions == nil || slices.ContainsFunc(functions, func(f any) bool { return !isMap(f) }) {
+			errs = append(errs, fmt.Errorf("keep.functions is %v: write a list of names, such as keep: {functions: [{name: f}]}", keep["functions"]))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return conf.Unmarshal(c)
+}
+
+// isMap reports whether a value of a configuration has settings below it, or is not there.
+func isMap(raw any) bool {
+	_, is := raw.(map[string]any)
+	return is || raw == nil
+}
+
+// withoutPipeline are the settings that differ from the defaults, and have no effect, by the signal whose pipelines are missing.
+func (c *Config) withoutPipeline(traces, metrics, profiles bool) map[string][]string {
+	defaults, unused := createDefaultConfig().(*Config), map[string][]string{}
+	note := func(signal string, isConnected, isDefault bool, setting string) {
+		if !isConnected && !isDefault {
+			unused[signal] = append(unused[signal], setting)
+		}
+	}
+	note("traces", traces, c.Keep.Get() == nil, "keep")
+	note("traces", traces, c.FoldRepeated == defaults.FoldRepeated, "fold_repeated")
+	note("metrics", metrics, c.Metrics == defaults.Metrics, "metrics")
+	note("profiles", profiles, c.Profiles == defaults.Profiles, "profiles")
+	note("metrics or profiles", metrics || profiles, c.Interval == defaults.Interval, "interval")
+	note("metrics or profiles", metrics || profiles, c.Limits.MaxSumsMiB == defaults.Limits.MaxSumsMiB, "limits.max_sums_mib")
+	return unused
+}
 
 // Validate reports all settings with impossible values.
 func (c *Config) Validate() error {

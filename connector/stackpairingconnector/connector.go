@@ -110,6 +110,10 @@ func (p *pairer) start(ctx context.Context, host component.Host) error {
 
 func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 	metrics, profiles := p.metrics.isConnected(), p.profiles.isConnected()
+	for signal, settings := range p.cfg.withoutPipeline(p.traces != nil, metrics, profiles) {
+		p.set.Logger.Warn("Settings have no effect, because the connector is no receiver of a pipeline of this signal. Add it to the receivers of one, or remove the settings",
+			zap.String("signal", signal), zap.Strings("settings", settings))
+	}
 	set := engine.Settings{ID: p.set.ID, Logger: p.set.Logger, Instruments: instruments(p.telemetry), Next: p.traces}
 	if metrics || profiles {
 		p.sums = newSums(p.cfg, metrics, profiles, p.telemetry.ConnectorStackPairingMemory)

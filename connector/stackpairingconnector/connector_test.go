@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/connector/connectortest"
 	"go.opentelemetry.io/collector/connector/xconnector"
 	"go.opentelemetry.io/collector/consumer/consumertest"
@@ -61,6 +62,59 @@ func TestARatioThatKeepsNoTraceIsRefused(t *testing.T) {
 		require.NoError(t, cfg.Validate())
 		assert.Less(t, cfg.Keep.Get().threshold(), uint64(random))
 	}
+}
+
+func TestAValueOfAWrongFormIsAnErrorWithTheExpectedForm(t *testing.T) {
+	for _, test := range []struct {
+		raw  map[string]any
+		want string
+	}{
+		{map[string]any{"keep": map[string]any{"slower_than": 100}}, "keep.slower_than is 100: write the unit too, such as 100ms or 100s"},
+		{
+			map[string]any{"keep": map[string]any{"functions": []any{map[string]any{"name": "f", "slower_than": 20}}}},
+			"keep.functions[0].slower_than is 20: write the unit too",
+		},
+		{map[string]any{"interval": 10}, "interval is 10: write the unit too"},
+		{map[string]any{"min_duration": 10}, "min_duration is 10: write the unit too"},
+		{map[string]any{"metrics": map[string]any{"expiration": 10}}, "metrics.expiration is 10: write the unit too"},
+		{map[string]any{"fold_repeated": map[string]any{"shorter_than": 1}}, "fold_repeated.shorter_than is 1: write the unit too"},
+		{map[string]any{"fold_repeated": "1ms"}, "fold_repeated is 1ms: write fold_repeated: {shorter_than: 1ms}"},
+		{map[string]any{"keep": true}, "keep is true: write criteria below it, such as keep: {slower_than: 100ms}"},
+		{map[string]any{"keep": map[string]any{"functions": []any{"f"}}}, "keep.functions is [f]: write a list of names, such as keep: {functions: [{name: f}]}"},
+		{map[string]any{"keep": map[string]any{"functions": "f"}}, "keep.functions is f: write a list of names"},
+	} {
+		require.ErrorContains(t, confmap.NewFromStringMap(test.raw).Unmarshal(createDefaultConfig()), test.want)
+	}
+	cfg := createDefaultConfig().(*Config)
+	raw := map[string]any{"keep": map[string]any{"slower_than": "100ms", "functions": []any{map[string]any{"name": "f", "slower_than": 0}}}, "fold_repeated": nil}
+	require.NoError(t, confmap.NewFromStringMap(raw).Unmarshal(cfg))
+	assert.Equal(t, 100*time.Millisecond, cfg.Keep.Get().SlowerThan)
+}
+
+func TestSettingsWithoutAPipelineAreLoggedAtTheStart(t *testing.T) {
+	cfg := keeping(patient(), KeepConfig{Ratio: 1})
+	cfg.FoldRepeated.ShorterThan, cfg.Profiles.ByThread, cfg.Limits.MaxSumsMiB = time.Millisecond, true, 100
+	for name, test := range map[string]struct {
+		to   outputs
+		want map[string][]any
+	}{
+		"all":     {allOutputs(), map[string][]any{}},
+		"traces":  {outputs{traces: newOutput()}, map[string][]any{"metrics": {"metrics"}, "profiles": {"profiles"}, "metrics or profiles": {"interval", "limits.max_sums_mib"}}},
+		"metrics": {outputs{metrics: newOutput()}, map[string][]any{"traces": {"keep", "fold_repeated"}, "profiles": {"profiles"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, cfg, test.to)
+			got := map[string][]any{}
+			for _, line := range b.logs.FilterMessageSnippet("no effect").All() {
+				got[line.ContextMap()["signal"].(string)] = line.ContextMap()["settings"].([]any)
+			}
+			assert.Equal(t, test.want, got)
+			b.shut()
+		})
+	}
+	b := newBench(t, createDefaultConfig().(*Config), outputs{metrics: newOutput()})
+	assert.Zero(t, b.logs.Len(), "defaults need no warning")
+	b.shut()
 }
 
 // The Collector shuts down only what it could build.

@@ -1076,6 +1076,36 @@ func TestRepeatedCallsShareASpan(t *testing.T) {
 	require.ErrorContains(t, cfg.Validate(), "fold_repeated.shorter_than")
 }
 
+// Fast calls that ratio keeps use up the limit of spans. The slow trace between them is the one that a user looks for.
+func TestManyFastTracesDoNotDisplaceASlowOne(t *testing.T) {
+	to := outputs{traces: newOutput()}
+	b := newBench(t, keeping(patient(), KeepConfig{SlowerThan: time.Second, Ratio: 1, MaxSpansPerSecond: 100}), to)
+	p := &program{id: callevent.StreamID{15: 1}, service: "shop"}
+	happen := func(kind callevent.Kind, lane uint64, function string) {
+		at := uint64(len(p.events))
+		f := &callevent.Function{Qualified: function, Display: function}
+		p.events = append(p.events, event{kind: kind, sequence: at, time: int64(at), lane: lane, function: f})
+	}
+	happen(callevent.KindEnter, 1, "slow")
+	for range 200 {
+		happen(callevent.KindEnter, 1, "callee")
+		happen(callevent.KindExit, 1, "callee")
+	}
+	for range 20_000 {
+		happen(callevent.KindEnter, 2, "fast")
+		happen(callevent.KindExit, 2, "fast")
+	}
+	happen(callevent.KindExit, 1, "slow")
+	for _, td := range p.handOvers(t, delivery{packers: 1, batch: 1 << 14}, rand.New(rand.NewPCG(1, 1))) {
+		b.handOver(td)
+	}
+	b.shut()
+	assert.EqualValues(t, 201, b.sum("decided_calls", "slow"))
+	assert.Zero(t, b.sum("limited_calls", "slow"))
+	assert.Positive(t, b.sum("limited_calls", "ratio"))
+	assert.EqualValues(t, 20_000, b.sum("limited_calls", "ratio")+b.sum("decided_calls", "ratio"))
+}
+
 // Everything that only the connector counts. Package engine tests the same counters as the processor's.
 func TestTheOwnMetricsOfTheOutputs(t *testing.T) {
 	to := allOutputs()

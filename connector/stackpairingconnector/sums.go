@@ -23,11 +23,19 @@ import (
 	"github.com/callbraid/callbraid/internal/call/pairing"
 )
 
-// sums has the sums of all streams. The engine adds to them, and the outputs read them.
+// sums has the sums of all streams. The engine adds to them, and the outputs read them. Locks are taken in this order:
+//
+//  1. The lock of a shard of the engine.
+//  2. The lock of the sums of an origin (engine.originSums).
+//  3. sums.mu
+//  4. sums.arrivalsMu or sums.exemplarsMu
+//
+// mu is held while a message is made. The goroutine of a stream can hold the first two, so it only tries to lock mu, and otherwise
+// leaves its arrival. Only if too many arrivals wait, it waits for mu. No code that holds mu takes one of the first two.
 type sums struct {
 	now func() time.Time
 
-	// mu guards the sums. It is held while a message is made of them, so no stream waits for it: see arrive.
+	// mu guards the sums.
 	mu sync.Mutex
 	// metrics is nil without a metrics pipeline, and growth without a profiles pipeline.
 	metrics         *functionmetrics.Metrics
@@ -37,11 +45,11 @@ type sums struct {
 	// summed is their memory.
 	summed int
 
-	// arrivalsMu guards arrivals. It is locked after mu.
+	// arrivalsMu guards arrivals.
 	arrivalsMu sync.Mutex
 	arrivals   []arrival
 
-	// exemplarsMu guards exemplars and their memory, so that no stream waits for a message.
+	// exemplarsMu guards exemplars and their memory. So no stream waits for a message.
 	exemplarsMu   sync.Mutex
 	exemplars     *functionmetrics.Exemplars
 	exemplarBytes int

@@ -85,7 +85,7 @@ func oneCall() *callsum.Increment {
 	return &callsum.Increment{
 		Functions: []*callevent.Function{{Qualified: "f"}}, Exceptions: []string{""},
 		ByFunction: []callsum.FunctionSum{{Calls: 1, Sum: 1, Histogram: callsum.Histogram{Counts: []uint64{1}}}},
-		Paths:      []callsum.Path{{Kind: callsum.PathTop}, {}}, Values: []callsum.PathValues{{}, {Calls: 1, Self: 1}},
+		Paths:      []callsum.Path{{Kind: callsum.PathTop}, {}}, Grown: []callsum.PathGrowth{{Path: 1, PathValues: callsum.PathValues{Calls: 1, Self: 1}}},
 	}
 }
 

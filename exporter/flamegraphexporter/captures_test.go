@@ -363,8 +363,8 @@ type capturedProgram struct {
 	calls int
 }
 
-func capturedPrograms() []capturedProgram {
-	if testing.Short() {
+func capturedPrograms(short bool) []capturedProgram {
+	if short {
 		return []capturedProgram{{"shop", 4_793}}
 	}
 	return []capturedProgram{{"shop", 4_793}, {"maven", mavenCalls}}
@@ -373,7 +373,7 @@ func capturedPrograms() []capturedProgram {
 // The call trees of real programs equal those of their captures, which a slow and obvious reference
 // computes from the bytes, for any cutting of traces and any order of spans.
 func TestTreesOfCapturesAreThoseOfTheReference(t *testing.T) {
-	for _, program := range capturedPrograms() {
+	for _, program := range capturedPrograms(testing.Short()) {
 		want := referenceTree(t, program.name, true)
 		for _, maxSpansPerTrace := range []int{20_000, 100} {
 			traces := capturedTraces(t, program.name, maxSpansPerTrace, program.calls)
@@ -400,7 +400,7 @@ func TestTreesOfCapturesAreThoseOfTheReference(t *testing.T) {
 // The profiles of the connector make the same trees. But callees of truncated calls are below the plain
 // path there, so marks are not compared.
 func TestTreesOfCapturesFromCallPathsAreThoseOfTheReference(t *testing.T) {
-	for _, program := range capturedPrograms() {
+	for _, program := range capturedPrograms(testing.Short()) {
 		want := referenceTree(t, program.name, false)
 		for _, byThread := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, by thread: %v", program.name, byThread), func(t *testing.T) {
@@ -420,7 +420,7 @@ func TestTreesOfCapturesFromCallPathsAreThoseOfTheReference(t *testing.T) {
 
 // Spans of repeated calls make the same trees.
 func TestTreesOfRepeatedCallsAreThoseOfTheReference(t *testing.T) {
-	for _, program := range capturedPrograms() {
+	for _, program := range capturedPrograms(testing.Short()) {
 		t.Run(program.name, func(t *testing.T) {
 			g := foldCapturedRepetitions(t, program.name, program.calls)
 			snapshot, ok := g.store.Snapshot(capturedService, calltree.Calls)

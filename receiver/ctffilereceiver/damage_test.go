@@ -4,7 +4,9 @@
 package ctffilereceiver
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,10 +141,35 @@ func TestADirectoryThatALinkReplacedIsNotRead(t *testing.T) {
 	write(t, filepath.Join(outside, "trace"), oneStream(2))
 	require.NoError(t, os.Symlink(outside, dir))
 	trace := filepath.Join(dir, "trace")
-	_, err := recorded.Identify(trace, 1<<20)
+	_, err := recorded.Identify(t.Context(), trace, 1<<20, false)
 	require.ErrorContains(t, err, "metadata: expected a path without links, got one to "+outside)
 	err = recorded.NewTrace(&recorded.Settings{MaxStreams: 10}, recorded.Identity{}, trace).Measure(trace)
 	require.ErrorContains(t, err, "trace: expected a path without links, got one to "+outside)
+}
+
+func TestAnErrorOfAReadDirectoryIsReported(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	writeFile(t, file, nil) // it can be opened, and its entries cannot be read
+	err := recorded.NewTrace(&recorded.Settings{MaxStreams: 10}, recorded.Identity{}, file).Measure(file)
+	require.ErrorIs(t, err, syscall.ENOTDIR)
+}
+
+func TestASearchEndsWithItsContext(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, oneStream(1))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	pattern, err := recorded.ParsePattern(dir)
+	require.NoError(t, err)
+	finder := recorded.Finder{Include: []recorded.Pattern{pattern}, MaxDirs: 1}
+	dirs, err := finder.Find(ctx)
+	require.ErrorIs(t, err, stopped)
+	assert.Empty(t, dirs)
+	_, err = recorded.Identify(ctx, dir, 1<<20, false)
+	require.ErrorIs(t, err, stopped)
+	_, err = recorded.NewTrace(&recorded.Settings{MaxMetadataBytes: 1 << 20}, recorded.Identity{}, dir).Join(ctx, dir)
+	require.ErrorIs(t, err, stopped)
 }
 
 func TestARepeatedPacketWithAWrongSizeIsDamaged(t *testing.T) {

@@ -8,7 +8,7 @@
 //
 // The root contains the configuration, the life cycle and the deliveries (traces.go, metrics.go). reader.go finds
 // traces, and reads each with a session of package internal/lttng/session, whose data comes from internal/recorded.
-// progress.go logs how far it is.
+// progress.go logs how far it is, and ballast.go lets Go collect garbage less often.
 //
 // One goroutine finds traces, and one does all the work of a trace. The pipelines for logs and for metrics have one
 // each.

@@ -4,6 +4,8 @@
 package ctffilereceiver
 
 import (
+	"sync/atomic"
+
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/receiver"
 
@@ -13,7 +15,10 @@ import (
 
 // NewFactory returns the factory of the receiver.
 func NewFactory() receiver.Factory {
-	shared := receiverkit.Share(newReceiver)
+	unread := new(atomic.Int32)
+	shared := receiverkit.Share(func(settings receiver.Settings, config *Config) (*receiverkit.Receiver, error) {
+		return newReceiver(settings, config, unread)
+	})
 	return receiver.NewFactory(
 		metadata.Type,
 		func() component.Config { return createDefaultConfig() },

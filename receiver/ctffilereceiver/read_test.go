@@ -39,6 +39,29 @@ func TestAllEventsOfARecordingArriveInOrderOfTime(t *testing.T) {
 	assert.EqualValues(t, 0, line["damaged_packets"])
 }
 
+func TestEventsOfTheSameTimeAreInTheOrderOfTheirStreamsInstances(t *testing.T) {
+	s := sold("shop", 0, 0)
+	for i := range 20 {
+		if i%10 == 0 {
+			s.Streams[0].Packet(uint64(i + 1))
+			s.Streams[1].Packet(uint64(i + 1))
+		}
+		for j, stream := range s.Streams {
+			stream.Event(uint64(i+1), "shop:sold", 7, 8, 2*i+j+1)
+		}
+	}
+	for name, files := range map[string][2]string{"the first is found first": {"a", "b"}, "the second is found first": {"b", "a"}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, s)
+			for i, file := range files {
+				require.NoError(t, os.Rename(filepath.Join(dir, fmt.Sprint("channel0_", i)), filepath.Join(dir, file)))
+			}
+			assert.Equal(t, upTo(40), readAll(t, dir).numbers())
+		})
+	}
+}
+
 func TestAllEventsAndCallsOfAProgramArrive(t *testing.T) {
 	dir := t.TempDir()
 	written, err := usttrace.Write(dir, usttrace.Options{Events: 50_000, Contexts: true})
@@ -194,9 +217,9 @@ func TestTheCollectorIsStoppedAfterAllRecordsAreDelivered(t *testing.T) {
 
 func TestTheLastOfSeveralReceiversStopsTheCollector(t *testing.T) {
 	var slow *bed
-	var sent, early atomic.Int32
+	var sent, early, unread atomic.Int32
 	unstarted := func(dir string) *bed {
-		b := unstartedBed(t, dir, func(_ *bed, c *Config) { c.AtEnd = AtEndStopCollector })
+		b := unstartedBed(t, dir, func(b *bed, c *Config) { b.unread, c.AtEnd = &unread, AtEndStopCollector })
 		b.receiver.reader.stopCollector = func() error {
 			if len(slow.numbers()) < 20 {
 				early.Add(1)

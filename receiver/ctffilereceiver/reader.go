@@ -4,6 +4,7 @@
 package ctffilereceiver
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -34,14 +35,20 @@ type reader struct {
 	telemetry *telemetry.Telemetry
 	// stopCollector sends the signal that shuts the collector down.
 	stopCollector func() error
-	// countRead subtracts the receiver from unread.
+	// unread is the number of receivers with at_end: stop_collector that still read. Receivers of one factory share it,
+	// because they all end the same process: the last one does. countRead subtracts this one.
+	unread    *atomic.Int32
 	countRead func()
+	// serving ends when the shutdown begins.
+	serving context.Context
 	// start starts a goroutine that the shutdown waits for. found is called after each search.
 	start func(func())
 	found func()
 	// ended receives a value after the end of a session.
 	ended chan struct{}
 	lines readerLines
+	// crowded is set after the warning that traces wait, until none waits.
+	crowded bool
 
 	mu sync.Mutex
 	// traces are those that were found, in this order. dirs maps directories to them; nil: unreadable.
@@ -56,9 +63,9 @@ type readerLines struct{ search, identity, damaged logline.Seldom }
 // readTrace is a trace with its session.
 type readTrace struct {
 	*recorded.Trace
-	// session is nil while the trace is not read. closed is set after the session has ended.
+	// session is nil while the trace is not read. wasRead is set after a session has ended.
 	session *session.Session
-	closed  bool
+	wasRead bool
 }
 
 // fileWords are the log lines about traces.
@@ -73,12 +80,12 @@ var fileWords = session.Words{
 	Detached:     "A trace is closed for now: it holds more of the memory budget than it may. Open calls are not paired",
 }
 
-func newReader(config *Config) (*reader, error) {
+func newReader(config *Config, unread *atomic.Int32) (*reader, error) {
 	finder, err := config.finder()
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{config: config, finder: finder, ended: make(chan struct{}, 1), dirs: map[string]*readTrace{}, stopCollector: terminate, countRead: func() {}}
+	r := &reader{config: config, finder: finder, ended: make(chan struct{}, 1), dirs: map[string]*readTrace{}, stopCollector: terminate, unread: unread, countRead: func() {}}
 	r.settings = recorded.Settings{
 		Once: config.Mode == ModeOnce, MaxDelay: config.MaxDelay, EndAfter: config.EndAfter,
 		MaxPacketBytes: config.Limits.MaxPacketBytes, MaxMetadataBytes: config.Limits.MaxMetadataBytes, MaxStreams: config.Limits.MaxStreams,
@@ -89,16 +96,12 @@ func newReader(config *Config) (*reader, error) {
 
 // open sets the parts of a started receiver.
 func (r *reader) open(env *session.Environment, counters *telemetry.Telemetry, run *receiverkit.Run, found func()) {
-	r.env, r.telemetry, r.start, r.found = env, counters, run.Go, found
+	r.env, r.telemetry, r.serving, r.start, r.found = env, counters, run.Serving, run.Go, found
 	if r.config.AtEnd == AtEndStopCollector {
-		unread.Add(1)
-		r.countRead = sync.OnceFunc(func() { unread.Add(-1) })
+		r.unread.Add(1)
+		r.countRead = sync.OnceFunc(func() { r.unread.Add(-1) })
 	}
 }
-
-// unread is the number of receivers with at_end: stop_collector that still read. It is global, because they all end the
-// same process: the last one does.
-var unread atomic.Int32
 
 // run searches and reads until the shutdown begins, or until all is read.
 func (r *reader) run() {
@@ -107,6 +110,9 @@ func (r *reader) run() {
 	r.sum.began = r.env.Now()
 	report := time.NewTicker(progressInterval)
 	defer report.Stop()
+	if r.config.Mode == ModeOnce {
+		defer runtime.KeepAlive(newBallast(r.env.Memory))
+	}
 	if found := r.search(); found == 0 && r.config.Mode == ModeWatch {
 		r.logNoTrace()
 	}
@@ -139,11 +145,14 @@ func (r *reader) run() {
 
 // search finds directories of traces, and measures those that are known. It returns the number of directories.
 func (r *reader) search() int {
-	dirs, err := r.finder.Find()
-	if err != nil {
+	dirs, err := r.finder.Find(r.serving)
+	if err != nil && !r.env.IsStopping() {
 		r.logUnfound(err)
 	}
 	for _, dir := range dirs {
+		if r.env.IsStopping() {
+			return len(dirs)
+		}
 		t, known := r.traceOf(dir)
 		if !known {
 			t = r.identify(dir)
@@ -176,7 +185,10 @@ func (r *reader) traceOf(dir string) (t *readTrace, known bool) {
 
 // identify returns the trace of a new directory; nil: its metadata cannot be read, or not yet.
 func (r *reader) identify(dir string) *readTrace {
-	identity, err := recorded.Identify(dir, r.config.Limits.MaxMetadataBytes)
+	identity, err := recorded.Identify(r.serving, dir, r.config.Limits.MaxMetadataBytes, !r.settings.Once)
+	if err != nil && r.env.IsStopping() {
+		return nil
+	}
 	if err != nil {
 		// While files grow, the metadata may not be written yet.
 		if r.config.Mode == ModeOnce {
@@ -188,10 +200,11 @@ func (r *reader) identify(dir string) *readTrace {
 		return nil
 	}
 	r.mu.Lock()
-	i := slices.IndexFunc(r.traces, func(t *readTrace) bool { return t.Key == identity.Key })
+	i := slices.IndexFunc(r.traces, func(t *readTrace) bool { return t.Position == identity.Position })
+	hasKey := slices.ContainsFunc(r.traces, func(t *readTrace) bool { return t.Key == identity.Key })
 	r.mu.Unlock()
 	if i >= 0 {
-		same, err := r.traces[i].Join(dir)
+		same, err := r.traces[i].Join(r.serving, dir)
 		if err != nil {
 			r.failed(dir, err)
 			return nil
@@ -200,8 +213,9 @@ func (r *reader) identify(dir string) *readTrace {
 			r.know(dir, r.traces[i], false)
 			return r.traces[i]
 		}
-		// Another recording with the same UUID.
 		identity = identity.Below(dir)
+	} else if hasKey {
+		identity = identity.Another()
 	}
 	t := &readTrace{Trace: recorded.NewTrace(&r.settings, identity, dir)}
 	r.know(dir, t, true)
@@ -235,7 +249,7 @@ func (r *reader) forget(existing []string) {
 	defer r.mu.Unlock()
 	used := map[*readTrace]bool{}
 	for dir, t := range r.dirs {
-		if _, exists := slices.BinarySearch(existing, dir); exists || t != nil && t.session != nil && !t.closed {
+		if _, exists := slices.BinarySearch(existing, dir); exists || t != nil && t.session != nil {
 			used[t] = true
 		} else {
 			delete(r.dirs, dir)
@@ -254,28 +268,40 @@ func (r *reader) readWaiting() bool {
 	}
 	reading := 0
 	for _, t := range r.traces {
-		if t.session != nil && !t.closed {
+		if t.session != nil {
 			reading++
 		}
 	}
+	waiting := 0
 	for _, t := range r.traces {
+		if t.session != nil || t.wasRead && (r.config.Mode == ModeOnce || !t.HasMore()) {
+			continue
+		}
 		if reading >= most {
-			break
+			waiting++
+			continue
 		}
-		if t.session == nil || t.closed && r.config.Mode == ModeWatch && t.HasMore() {
-			r.read(t)
-			reading++
-		}
+		r.read(t)
+		reading++
 	}
+	r.warnWaiting(waiting)
 	return reading > 0
+}
+
+// warnWaiting warns that traces wait until others end. In the mode once all of them end. The caller holds mu.
+func (r *reader) warnWaiting(traces int) {
+	if traces > 0 && !r.crowded && r.config.Mode == ModeWatch {
+		r.env.Logger.Warn("Traces wait until others end: raise limits.max_open_traces",
+			zap.Int("waiting", traces), zap.Int("max_open_traces", r.config.Limits.MaxOpenTraces))
+	}
+	r.crowded = traces > 0
 }
 
 // read begins to read a trace. The caller holds mu.
 func (r *reader) read(t *readTrace) {
-	t.closed = false
 	t.session = session.NewOf(r.env, session.Subject{
 		Session: lttnglive.Session{ID: t.ID, Host: t.Host, Name: t.Identity.Session},
-		Kind:    "trace", Name: t.Dir(), Key: t.Key, Words: &fileWords, Attach: t.Attach, Once: r.settings.Once, Damaged: t.Damaged,
+		Kind:    "trace", Name: t.Dir(), Key: t.Key, Position: t.Position, Recording: t.Recording, Words: &fileWords, Attach: t.Attach, Once: r.settings.Once, Damaged: t.Damaged,
 	})
 	s := t.session
 	r.start(func() {
@@ -287,8 +313,9 @@ func (r *reader) read(t *readTrace) {
 // closed notes the end of a session.
 func (r *reader) closed(t *readTrace, s *session.Session) {
 	state := s.State()
+	t.Release()
 	r.mu.Lock()
-	t.closed = true
+	t.session, t.wasRead = nil, true // a session holds memory after its end
 	r.sum.events += state.Events
 	r.sum.packets += state.Packets
 	switch {
@@ -311,7 +338,7 @@ func (r *reader) states() (states []session.State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range r.traces {
-		if t.session != nil && !t.closed {
+		if t.session != nil {
 			states = append(states, t.session.State())
 		}
 	}
@@ -345,18 +372,22 @@ var errNoShutdown = fmt.Errorf("expected a shutdown after %d signals, got none",
 // stop shuts the collector down, when no other receiver prevents it. The collector listens to signals only after the start of all components. An earlier
 // signal has no effect, because stop listens, too. So stop sends it again until the shutdown begins.
 func (r *reader) stop() error {
-	ignored := make(chan os.Signal, 1)
-	signal.Notify(ignored, syscall.SIGTERM)
-	defer signal.Stop(ignored)
+	arrived := make(chan os.Signal, 1)
+	signal.Notify(arrived, syscall.SIGTERM)
+	defer signal.Stop(arrived)
 	again := time.NewTicker(signalInterval)
 	defer again.Stop()
 	for sent := 0; sent < maxSignals; {
-		if unread.Load() == 0 {
+		if r.unread.Load() == 0 {
 			if sent++; sent == 1 {
 				r.env.Logger.Info("The collector shuts down, because all traces are read", zap.String("at_end", string(AtEndStopCollector)))
 			}
 			if err := r.stopCollector(); err != nil {
 				return err
+			}
+			select {
+			case <-arrived: // after signal.Stop it could kill the process
+			case <-again.C:
 			}
 		}
 		select {

@@ -5,6 +5,7 @@ package ctffilereceiver
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/receiver"
@@ -32,13 +33,14 @@ type fileReceiver struct {
 	metrics  *handover.Metrics[session.State]
 }
 
-func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Receiver, error) {
+// newReceiver returns a receiver. unread is shared by all receivers of the process, see reader.
+func newReceiver(settings receiver.Settings, config *Config, unread *atomic.Int32) (*receiverkit.Receiver, error) {
 	kit, err := receiverkit.New(settings, &config.Config, receiverkit.Names{Format: "ctf", Scope: metadata.ScopeName})
 	if err != nil {
 		return nil, err
 	}
 	r := &fileReceiver{kit: kit, config: config}
-	if r.reader, err = newReader(config); err != nil {
+	if r.reader, err = newReader(config, unread); err != nil {
 		return nil, err
 	}
 	if r.telemetry, err = telemetry.New(kit.Telemetry, r.reader.progress); err != nil {

@@ -22,11 +22,11 @@ type Increment struct {
 	// left it, if a call of it ended.
 	ByFunction []FunctionSum
 
-	// Paths are all call paths of the stream. A parent stands before its children, and
-	// Paths[0] is the top, which is no call. Values has the growth of each path by the same
-	// index. Both are empty if paths are not summed.
-	Paths  []Path
-	Values []PathValues
+	// Paths are the call paths that the stream knows. A parent stands before its children, and
+	// Paths[0] is the top, which is no call. Grown has those of them that grew, in their order.
+	// Both are empty if paths are not summed.
+	Paths []Path
+	Grown []PathGrowth
 }
 
 // FunctionSum is the sum of the calls of a function that ended in one way.
@@ -69,6 +69,12 @@ const (
 	// PathTop is the top.
 	PathTop
 )
+
+// PathGrowth is the growth of a path, which is an index of Increment.Paths.
+type PathGrowth struct {
+	Path uint32
+	PathValues
+}
 
 // PathValues are the sums of the calls of one path that ended.
 type PathValues struct {

@@ -4,6 +4,7 @@
 package callsum
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
@@ -16,6 +17,12 @@ type paths struct {
 	all []Path
 	// states are the other fields of the paths.
 	states []pathState
+	// grown are the paths that grew since the last increment.
+	grown []uint32
+	// isRecent has an entry for each path of the last increment: it has grown since the last call of forgetIdle. recent
+	// is the number of such paths.
+	isRecent []bool
+	recent   int
 	// children finds paths by parent, label and kind.
 	children table
 	// rest is the PathRest, or 0.
@@ -41,6 +48,7 @@ const (
 	noFunction = ^uint32(0)
 
 	pathBytes  = int(unsafe.Sizeof(Path{}))
+	grownBytes = int(unsafe.Sizeof(uint32(0)))
 	stateBytes = int(unsafe.Sizeof(pathState{}))
 	laneBytes  = int(unsafe.Sizeof(callevent.Lane{}))
 )
@@ -139,19 +147,64 @@ func (p *paths) newLane(id uint64) uint32 {
 // count counts a call at its path. callees is the time of its callees.
 func (p *paths) count(path uint32, errors uint64, duration, callees int64) {
 	state := &p.states[path]
+	if state.Calls == 0 {
+		p.grown = append(p.grown, path)
+	}
 	state.Calls++
 	state.Errors += errors
 	state.Self = added(state.Self, max(0, duration-callees))
 }
 
-// take returns all paths and their values since the last call of take.
-func (p *paths) take() ([]Path, []PathValues) {
-	values := make([]PathValues, len(p.states))
-	for i := range p.states {
-		values[i] = p.states[i].PathValues
-		p.states[i].PathValues = PathValues{}
+// sortedShare is the part of all paths, one of so many, up to which take sorts those that grew. If more grew, a look at
+// all paths is faster.
+const sortedShare = 32
+
+// take returns all paths, and the growth since the last call of take.
+func (p *paths) take() ([]Path, []PathGrowth) {
+	p.isRecent = append(p.isRecent, make([]bool, len(p.all)-len(p.isRecent))...)
+	taken := make([]PathGrowth, 0, len(p.grown))
+	if len(p.grown) <= len(p.all)/sortedShare {
+		slices.Sort(p.grown)
+		for _, path := range p.grown {
+			taken = append(taken, p.takeOne(path))
+		}
+	} else {
+		for path := range p.states {
+			if p.states[path].Calls > 0 {
+				taken = append(taken, p.takeOne(uint32(path)))
+			}
+		}
 	}
-	return p.all[:len(p.all):len(p.all)], values
+	p.grown = p.grown[:0]
+	return p.all[:len(p.all):len(p.all)], taken
+}
+
+// takeOne returns the growth of a path.
+func (p *paths) takeOne(path uint32) PathGrowth {
+	taken := PathGrowth{path, p.states[path].PathValues}
+	p.states[path].PathValues = PathValues{}
+	if !p.isRecent[path] {
+		p.isRecent[path] = true
+		p.recent++
+	}
+	return taken
+}
+
+// idleShare is the part of all paths, one of so many, that may be idle before all are forgotten.
+const idleShare = 4
+
+// forgetIdle forgets all paths if too many of them did not grow since its last call, and reports whether it did. Open calls
+// need their paths, so as many do not count as idle.
+func (p *paths) forgetIdle(open int) bool {
+	idle := len(p.all) - 1 - p.recent - open // without the top
+	clear(p.isRecent)
+	p.recent = 0
+	if idle <= len(p.all)/idleShare {
+		return false
+	}
+	p.release()
+	*p = newPaths(p.settings)
+	return true
 }
 
 // release returns the room of the paths to the other streams.
@@ -168,6 +221,6 @@ func (p *paths) made() int64 {
 
 // bytes is the memory of the paths.
 func (p *paths) bytes() int {
-	return cap(p.all)*pathBytes + cap(p.states)*stateBytes + p.children.bytes() +
+	return cap(p.all)*pathBytes + cap(p.states)*stateBytes + cap(p.grown)*grownBytes + cap(p.isRecent) + p.children.bytes() +
 		cap(p.lanes)*laneBytes + p.byLane.bytes() + p.nameBytes
 }

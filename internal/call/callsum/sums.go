@@ -144,7 +144,7 @@ func (s *Sums) Take(exceptions []string) Increment {
 		ByFunction: s.takeFunctions(),
 	}
 	if s.settings.Paths {
-		taken.Paths, taken.Values = s.paths.take()
+		taken.Paths, taken.Grown = s.paths.take()
 	}
 	s.calls = 0
 	return taken
@@ -185,6 +185,11 @@ func (f *functionSum) moveTo(taken []FunctionSum, sum FunctionSum) []FunctionSum
 	f.calls, f.sum = 0, 0
 	return append(taken, sum)
 }
+
+// ForgetIdlePaths forgets all paths if a quarter of them belong to no open call, and did not grow since the last call of
+// ForgetIdlePaths. It must follow Take, so no call is lost. open is the number of open calls. If it reports true, the
+// caller finds the paths of lanes and open calls again.
+func (s *Sums) ForgetIdlePaths(open int) bool { return s.paths.forgetIdle(open) }
 
 // Release returns the room of all paths to the other streams. The sums must not be used after
 // it.

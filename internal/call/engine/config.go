@@ -9,7 +9,10 @@ import (
 	"regexp"
 	"time"
 
+	"go.opentelemetry.io/collector/confmap"
+
 	"github.com/callbraid/callbraid/internal/call/pairing"
+	"github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
 // Config is the configuration of an engine.
@@ -119,6 +122,29 @@ func DefaultConfig() *Config {
 		},
 		ShutdownTimeout: 5 * time.Second,
 	}
+}
+
+// connectorSettings are settings that only the connector has.
+var connectorSettings = []string{"keep", "fold_repeated", "metrics", "profiles", "interval"}
+
+var (
+	_ confmap.Unmarshaler = (*Config)(nil)
+	_ confmap.Validator   = (*Config)(nil)
+)
+
+// Unmarshal reports settings of the connector, and times without a unit.
+func (c *Config) Unmarshal(conf *confmap.Conf) error {
+	raw := conf.ToStringMap()
+	errs := []error{setting.Units("", raw, *c)}
+	for _, name := range connectorSettings {
+		if _, there := raw[name]; there {
+			errs = append(errs, fmt.Errorf("%s is a setting of the connector stack_pairing, and this is the processor: use the connector in place of the processor, and move the setting there", name))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return conf.Unmarshal(c)
 }
 
 // Validate reports all settings with impossible values.

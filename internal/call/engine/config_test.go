@@ -79,6 +79,20 @@ func TestAnUnknownSettingIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "max_mb")
 }
 
+func TestSettingsOfTheConnectorAndTimesWithoutUnitsAreErrors(t *testing.T) {
+	for want, raw := range map[string]map[string]any{
+		"min_duration is 5: write the unit too":       {"min_duration": 5},
+		"reorder.max_wait is 10: write the unit too":  {"reorder": map[string]any{"max_wait": 10}},
+		"keep is a setting of the connector":          {"keep": map[string]any{"slower_than": "100ms"}},
+		"fold_repeated is a setting of the connector": {"fold_repeated": "1ms"},
+		"metrics is a setting of the connector":       {"metrics": nil},
+		"profiles is a setting of the connector":      {"profiles": map[string]any{}},
+		"interval is a setting of the connector":      {"interval": "5s"},
+	} {
+		assert.ErrorContains(t, confmap.NewFromStringMap(raw).Unmarshal(DefaultConfig()), want)
+	}
+}
+
 // An error names the setting, its value, and the remedy.
 func TestAnImpossibleValueIsAnError(t *testing.T) {
 	for _, test := range []struct {

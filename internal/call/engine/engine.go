@@ -30,9 +30,10 @@ type Engine struct {
 	id   component.ID
 	next consumer.Traces
 
-	// stop ends the goroutines. ticked is closed when the timers have ended, and offered when no
-	// goroutine offers held spans any more. All are nil until Start.
-	stop     context.CancelFunc
+	// stopped ends the goroutines after the deliveries that they have begun, and cancel cancels these. ticked is closed
+	// when the timers have ended, and offered when no goroutine offers held spans any more. All are nil until Start.
+	stopped  chan struct{}
+	cancel   context.CancelFunc
 	ticked   chan struct{}
 	offered  chan struct{}
 	shutdown sync.Once
@@ -87,12 +88,12 @@ func (e *Engine) Capabilities() consumer.Capabilities { return consumer.Capabili
 // Start starts the timers, and opens the account of the memory budget.
 func (e *Engine) Start(_ context.Context, host component.Host) error {
 	var ctx context.Context
-	ctx, e.stop = context.WithCancel(context.Background())
-	e.ticked, e.offered = make(chan struct{}), make(chan struct{})
+	ctx, e.cancel = context.WithCancel(context.Background())
+	e.stopped, e.ticked, e.offered = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	e.memory.open(budget.Of(host), e.id.String())
 	go e.tick(ctx)
 	go e.offer(ctx)
-	go e.giveWay(ctx)
+	go e.giveWay(ctx, e.stopped)
 	return nil
 }
 
@@ -104,11 +105,8 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, e.cfg.ShutdownTimeout)
 		defer cancel()
 		defer context.AfterFunc(ctx, e.endLife)()
-		if e.stop != nil {
-			e.stop()
-			<-e.ticked
-			<-e.offered
-			<-e.memory.done
+		if e.stopped != nil {
+			e.stop(ctx)
 		}
 		e.calls.Lock()
 		e.closed = true
@@ -128,10 +126,22 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	return nil
 }
 
+// stop ends the goroutines. The next component may have stored the spans of a cancelled delivery, and would get them again.
+// So deliveries that have begun have three quarters of the time until the deadline of ctx. The rest is for other spans.
+func (e *Engine) stop(ctx context.Context) {
+	deadline, _ := ctx.Deadline()
+	defer time.AfterFunc(time.Until(deadline)/4*3, e.cancel).Stop()
+	defer e.cancel()
+	close(e.stopped)
+	<-e.ticked
+	<-e.offered
+	<-e.memory.done
+}
+
 // CloseAccount closes the account of the memory budget, after the last sums.
 func (e *Engine) CloseAccount() { e.memory.close() }
 
-// tick runs the timers until ctx is done.
+// tick runs the timers until the stop.
 func (e *Engine) tick(ctx context.Context) {
 	defer close(e.ticked)
 	ticker := time.NewTicker(tickInterval)
@@ -140,7 +150,7 @@ func (e *Engine) tick(ctx context.Context) {
 	e.clock.tick(true)
 	for {
 		select {
-		case <-ctx.Done():
+		case <-e.stopped:
 			return
 		case <-ticker.C:
 			e.clock.tick(true)
@@ -149,7 +159,7 @@ func (e *Engine) tick(ctx context.Context) {
 	}
 }
 
-// offer offers held spans until ctx is done, if hand-overs go on meanwhile. The timers do not do that, because the
+// offer offers held spans until the stop, if hand-overs go on meanwhile. The timers do not do that, because the
 // next component may block.
 func (e *Engine) offer(ctx context.Context) {
 	defer close(e.offered)
@@ -160,7 +170,7 @@ func (e *Engine) offer(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-ctx.Done():
+		case <-e.stopped:
 			return
 		case <-ticker.C:
 			_ = e.delivery.offerHeld(ctx)

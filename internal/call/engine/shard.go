@@ -380,11 +380,11 @@ func (sh *shard) takeSumsOf(id callevent.StreamID) (*origin, callsum.Increment) 
 	if s == nil {
 		return nil, callsum.Increment{}
 	}
-	inc := s.TakeSums()
+	inc := s.TakeInterval()
+	sh.accounts.measure(s)
 	if len(inc.ByFunction) == 0 {
 		return nil, inc
 	}
-	sh.accounts.measure(s)
 	s.origin.sums.mu.Lock()
 	return s.origin, inc
 }

@@ -450,13 +450,13 @@ func (s *streams) TakeSums() {
 	}
 }
 
-// giveWay frees memory at each demand of the budget, until ctx is done. The timers do not do
+// giveWay frees memory at each demand of the budget, until stopped is closed. The timers do not do
 // that, because they may wait for the next component.
-func (s *streams) giveWay(ctx context.Context) {
+func (s *streams) giveWay(ctx context.Context, stopped <-chan struct{}) {
 	defer close(s.memory.done)
 	for {
 		select {
-		case <-ctx.Done():
+		case <-stopped:
 			return
 		case <-s.memory.asked:
 			if s.sums != nil {

@@ -58,9 +58,9 @@ type SelectionInstruments struct {
 	Traces, Calls metric.Int64Counter
 	// RepeatedCalls are kept calls that are in the span of an earlier one.
 	RepeatedCalls metric.Int64Counter
-	// LimitedCalls were dropped because of the limit of spans per second.
+	// LimitedCalls were dropped because of the limit of spans per second. They have the criterion as attribute.
 	LimitedCalls metric.Int64Counter
-	// EarlyDecisions have the bound as attribute.
+	// EarlyDecisions have the bound and the criterion as attributes.
 	EarlyDecisions metric.Int64Counter
 }
 
@@ -73,7 +73,7 @@ type telemetry struct {
 	// selection is nil without a selection of traces.
 	selection *SelectionInstruments
 	criteria  [pairing.CriterionCount]metric.AddOption
-	early     [pairing.EarlyCount]metric.AddOption
+	early     [pairing.EarlyCount][pairing.CriterionCount]metric.AddOption
 }
 
 func newTelemetry(set *Settings) *telemetry {
@@ -85,10 +85,11 @@ func newTelemetry(set *Settings) *telemetry {
 		t.reasons[reason] = withAttribute("reason", string(reason))
 	}
 	for criterion := range t.criteria {
-		t.criteria[criterion] = withAttribute("criterion", pairing.Criterion(criterion).String())
-	}
-	for by := range t.early {
-		t.early[by] = withAttribute("bound", pairing.Early(by).String())
+		of := attribute.String("criterion", pairing.Criterion(criterion).String())
+		t.criteria[criterion] = withAttributes(of)
+		for by := range t.early {
+			t.early[by][criterion] = withAttributes(of, attribute.String("bound", pairing.Early(by).String()))
+		}
 	}
 	for _, by := range []bound{boundMaxMiB, boundBudget, boundMaxStreams} {
 		t.bounds[by] = withAttribute("bound", string(by))
@@ -97,7 +98,11 @@ func newTelemetry(set *Settings) *telemetry {
 }
 
 func withAttribute(key, value string) metric.AddOption {
-	return metric.WithAttributeSet(attribute.NewSet(attribute.String(key, value)))
+	return withAttributes(attribute.String(key, value))
+}
+
+func withAttributes(all ...attribute.KeyValue) metric.AddOption {
+	return metric.WithAttributeSet(attribute.NewSet(all...))
 }
 
 // record adds the counters of a stream.
@@ -139,12 +144,12 @@ func (t *telemetry) recordSelection(c *pairing.KeepCounters) {
 	for criterion := range t.criteria {
 		addTo(t.selection.Traces, c.Traces[criterion], t.criteria[criterion])
 		addTo(t.selection.Calls, c.Calls[criterion], t.criteria[criterion])
+		addTo(t.selection.LimitedCalls, c.LimitedCalls[criterion], t.criteria[criterion])
+		for by := range t.early {
+			addTo(t.selection.EarlyDecisions, c.Early[by][criterion], t.early[by][criterion])
+		}
 	}
 	addTo(t.selection.RepeatedCalls, c.RepeatedCalls)
-	addTo(t.selection.LimitedCalls, c.LimitedCalls)
-	for by := range t.early {
-		addTo(t.selection.EarlyDecisions, c.Early[by], t.early[by])
-	}
 }
 
 // size is the contents of a stream. undecided is the part of bytes that Keep.MaxBytes bounds.

@@ -365,3 +365,50 @@ func TestShutdownInterruptsATimer(t *testing.T) {
 	b.finish()
 	assert.EqualValues(t, 1, b.sum("dropped_spans", string(atShutdown)))
 }
+
+// The next component may have stored the spans of a cancelled delivery. They would be offered to it again.
+func TestAShutdownDoesNotCancelADeliveryThatHasBegun(t *testing.T) {
+	for name, b := range map[string]*bed{"of a timer": newBed(t), "of held spans": newBedWithSums(t)} {
+		t.Run(name, func(t *testing.T) {
+			if b.delivery.goesOn {
+				b.next.answerWith(refuses)
+				b.handOver(call(1, "f", 0))
+			} else {
+				withGap(b)
+				b.passAlive(5 * time.Second)
+			}
+			before := b.next.timesAsked()
+			inside := make(chan struct{}, 100)
+			b.next.answerWith(func(ctx context.Context, _ ptrace.Traces) error {
+				inside <- struct{}{}
+				<-b.memory.done // the shutdown has begun
+				return ctx.Err()
+			})
+			require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
+			<-inside
+			b.finish()
+			assert.Len(t, b.next.accepted(), 1)
+			assert.Equal(t, before+1, b.next.timesAsked(), "the spans arrive once")
+			assert.Zero(t, b.sum("dropped_spans"))
+		})
+	}
+}
+
+// A delivery that does not end is cancelled in time, and its spans are offered again.
+func TestAShutdownHasTimeForSpansAfterADeliveryThatHangs(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.ShutdownTimeout = 2 * time.Second })
+	withGap(b)
+	inside := make(chan struct{}, 100)
+	b.next.answerWith(func(ctx context.Context, _ ptrace.Traces) error {
+		b.next.answerWith(nil)
+		inside <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	b.passAlive(5 * time.Second)
+	require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
+	<-inside
+	b.finish()
+	assert.Len(t, b.next.accepted(), 1)
+	assert.Zero(t, b.sum("dropped_spans"))
+}

@@ -147,15 +147,17 @@ func countersText(c Counters) string {
 			fmt.Fprintf(&b, "kept %s: %d traces, %d calls\n", by, n, c.Keep.Calls[by])
 		}
 	}
-	if k := c.Keep; k.LimitedTraces != 0 {
-		fmt.Fprintf(&b, "limited %d traces, %d calls\n", k.LimitedTraces, k.LimitedCalls)
+	for by, n := range c.Keep.LimitedTraces {
+		if n != 0 {
+			fmt.Fprintf(&b, "limited %s: %d traces, %d calls\n", Criterion(by), n, c.Keep.LimitedCalls[by])
+		}
 	}
 	if k := c.Keep; k.RepeatedCalls != 0 {
 		fmt.Fprintf(&b, "repeated %d calls\n", k.RepeatedCalls)
 	}
-	for by, n := range c.Keep.Early {
-		if n != 0 {
-			fmt.Fprintf(&b, "early at %s: %d\n", Early(by), n)
+	for by := range EarlyCount {
+		if n := c.Keep.decidedEarly(by); n != 0 {
+			fmt.Fprintf(&b, "early at %s: %d\n", by, n)
 		}
 	}
 	if c.BelowResolution {
@@ -347,13 +349,21 @@ func (c *Counters) add(o Counters) {
 	for by := range CriterionCount {
 		c.Keep.Traces[by] += o.Keep.Traces[by]
 		c.Keep.Calls[by] += o.Keep.Calls[by]
+		c.Keep.LimitedTraces[by] += o.Keep.LimitedTraces[by]
+		c.Keep.LimitedCalls[by] += o.Keep.LimitedCalls[by]
+		for early := range EarlyCount {
+			c.Keep.Early[early][by] += o.Keep.Early[early][by]
+		}
 	}
 	c.Keep.RepeatedCalls += o.Keep.RepeatedCalls
-	c.Keep.LimitedTraces += o.Keep.LimitedTraces
-	c.Keep.LimitedCalls += o.Keep.LimitedCalls
-	for by := range EarlyCount {
-		c.Keep.Early[by] += o.Keep.Early[by]
+}
+
+// decidedEarly is the number of early decisions for a reason.
+func (k *KeepCounters) decidedEarly(by Early) (n uint64) {
+	for _, traces := range k.Early[by] {
+		n += traces
 	}
+	return n
 }
 
 // difference has the lines that are only in want, with a minus, and those that are only in got, with a plus.

@@ -127,10 +127,10 @@ type KeepCounters struct {
 	Traces, Calls [CriterionCount]uint64
 	// RepeatedCalls is the number of kept calls that are in the Call of an earlier one.
 	RepeatedCalls uint64
-	// LimitedTraces and LimitedCalls were forgotten because of the limiter.
-	LimitedTraces, LimitedCalls uint64
-	// Early are the early decisions, by reason.
-	Early [EarlyCount]uint64
+	// LimitedTraces and LimitedCalls were forgotten because of the limiter, by the criterion that would have kept them.
+	LimitedTraces, LimitedCalls [CriterionCount]uint64
+	// Early are the early decisions, by reason and by the criterion that applied so far.
+	Early [EarlyCount][CriterionCount]uint64
 }
 
 // Limiter bounds the calls that are kept in a second. Repeated calls in one Call count as one. Several
@@ -139,32 +139,60 @@ type KeepCounters struct {
 // A trace passes whole or not at all. One that passes uses up the time that its calls need at
 // the limit. Up to a second of unused time is saved for later traces. So the mean rate is
 // never above the limit, and a trace with more calls than a second has room for can pass.
+//
+// A quarter of the limit is reserved for each of CriterionSlow, CriterionError and CriterionFunction. A trace of
+// such a criterion also passes if others have used up the time, but its criterion has not used up its reserve. So a
+// fast program with many traces of other criteria does not displace a slow one. The reserves also use up
+// the time of all, so the mean rate stays below the limit.
 type Limiter struct {
-	perSecond int64
-	now       func() time.Duration
+	now func() time.Duration
 
-	mu sync.Mutex
+	mu  sync.Mutex
+	all allowance
+	// reserves are those of the criteria. That of CriterionRatio is not used.
+	reserves [CriterionCount]allowance
+}
+
+// allowance is the time that calls use up at a rate.
+type allowance struct {
+	perSecond int64
 	// used is the time up to which calls have used it up. rest is the part of a nanosecond beyond it, in
 	// perSecond-ths.
 	used time.Duration
 	rest int64
 }
 
+// reserveShare is the part of the limit, one of so many, that is reserved for a criterion.
+const reserveShare = 4
+
 // NewLimiter returns a limiter of calls in a second, at most 1e9. now is the monotonic time.
 func NewLimiter(perSecond int64, now func() time.Duration) *Limiter {
-	return &Limiter{perSecond: perSecond, now: now, used: now() - time.Second}
+	l := &Limiter{now: now, all: allowance{perSecond: perSecond, used: now() - time.Second}}
+	for i := range l.reserves {
+		l.reserves[i] = allowance{perSecond: max(1, perSecond/reserveShare), used: l.all.used}
+	}
+	return l
 }
 
 // allows reports whether a trace with so many calls passes.
-func (l *Limiter) allows(calls int) bool {
+func (l *Limiter) allows(by Criterion, calls int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	if l.used > now {
-		return false
+	if l.all.used > now {
+		reserve := &l.reserves[by]
+		if by == CriterionRatio || reserve.used > now {
+			return false
+		}
+		reserve.use(now, calls)
 	}
-	l.rest += int64(calls) * int64(time.Second)
-	l.used = max(l.used, now-time.Second) + time.Duration(l.rest/l.perSecond)
-	l.rest %= l.perSecond
+	l.all.use(now, calls)
 	return true
+}
+
+// use uses up the time of calls. Up to a second of earlier time is saved.
+func (a *allowance) use(now time.Duration, calls int) {
+	a.rest += int64(calls) * int64(time.Second)
+	a.used = max(a.used, now-time.Second) + time.Duration(a.rest/a.perSecond)
+	a.rest %= a.perSecond
 }

@@ -198,7 +198,7 @@ func TestTheLimiterBoundsTheMeanRateOfKeptCalls(t *testing.T) {
 	clock := &testClock{now: time.Hour}
 	l := NewLimiter(10, clock.read)
 	passed := func(calls int) (traces int) {
-		for l.allows(calls) {
+		for l.allows(CriterionRatio, calls) {
 			traces++
 		}
 		return traces
@@ -224,15 +224,43 @@ func TestTheLimiterBoundsTheMeanRateOfKeptCalls(t *testing.T) {
 	}
 }
 
+// Traces of one criterion use up the time at a rate above the limit. A trace of another one still passes, also a large one.
+func TestTheLimiterHasAReserveForEachCriterionExceptTheRatio(t *testing.T) {
+	for flood := CriterionSlow; flood < CriterionCount; flood++ {
+		for by := CriterionSlow; by < CriterionCount; by++ {
+			clock := &testClock{now: time.Hour}
+			l := NewLimiter(1000, clock.read)
+			passed, calls := 0, 0
+			for range 10_000 { // for 100 s
+				for l.allows(flood, 7) {
+					calls += 7
+				}
+				if clock.now += 10 * time.Millisecond; clock.now%(10*time.Second) == 0 && l.allows(by, 2000) {
+					passed++
+					calls += 2000
+				}
+			}
+			expected := 10
+			if by == flood || by == CriterionRatio {
+				expected = 0
+			}
+			// The first second was saved, and each allowance can be exceeded by a trace.
+			if passed < expected || calls > 101_000+2*2000 {
+				t.Errorf("%s beside many of %s: %d of 10 large traces passed, and %d calls in 100 s", by, flood, passed, calls)
+			}
+		}
+	}
+}
+
 func TestALimitIsExactAlsoIfACallTakesAPartOfANanosecond(t *testing.T) {
 	for perSecond, step := range map[int64]time.Duration{700_000_000: 10 * time.Microsecond, 300_000: 10 * time.Millisecond} {
 		clock := &testClock{now: time.Hour}
 		l := NewLimiter(perSecond, clock.read)
-		l.allows(int(perSecond)) // The saved second.
+		l.allows(CriterionRatio, int(perSecond)) // The saved second.
 		passed := int64(0)
 		for range 100 {
 			clock.now += step
-			for l.allows(1) {
+			for l.allows(CriterionRatio, 1) {
 				passed++
 			}
 		}
@@ -249,7 +277,7 @@ func TestLimitedTracesAreForgottenAndCounted(t *testing.T) {
 		name: "of three traces the first two pass", settings: limited,
 		do:     []act{batch("0 +a\n1 -a\n2 +a\n3 -a\n4 +a\n5 +b\n6 -b\n7 -a")},
 		want:   "a#0 0..10 kept: ratio\na#2 20..30 kept: ratio",
-		counts: "kept ratio: 2 traces, 2 calls\nlimited 1 traces, 2 calls",
+		counts: "kept ratio: 2 traces, 2 calls\nlimited ratio: 1 traces, 2 calls",
 	}})
 }
 
@@ -320,8 +348,8 @@ func TestWaitingCallsStayBelowTheirBound(t *testing.T) {
 		if n := uint64(calls + c.lanes); uint64(len(r.spans)) != n || r.counters.Keep.Calls[CriterionRatio] != n {
 			t.Errorf("%d lanes: %d of %d calls kept, counted %d", c.lanes, len(r.spans), n, r.counters.Keep.Calls[CriterionRatio])
 		}
-		if r.counters.Keep.Early[EarlyByBound] == 0 || settings.Keep.bytes.Load() != 0 {
-			t.Errorf("%d lanes: %d early decisions, %d bytes after the end", c.lanes, r.counters.Keep.Early[EarlyByBound], settings.Keep.bytes.Load())
+		if r.counters.Keep.decidedEarly(EarlyByBound) == 0 || settings.Keep.bytes.Load() != 0 {
+			t.Errorf("%d lanes: %d early decisions, %d bytes after the end", c.lanes, r.counters.Keep.decidedEarly(EarlyByBound), settings.Keep.bytes.Load())
 		}
 	}
 }
@@ -354,7 +382,7 @@ func TestWaitingCallsDoNotExhaustTheNames(t *testing.T) {
 		r.end(callevent.CauseShutdown)
 		checkNoFault(t, r)
 		c := r.counters
-		if len(r.spans) != requests+2 || c.Breaks[callevent.CauseLimit] != 0 || c.DroppedRenames != 0 || c.Keep.Early[EarlyByNames] == 0 {
+		if len(r.spans) != requests+2 || c.Breaks[callevent.CauseLimit] != 0 || c.DroppedRenames != 0 || c.Keep.decidedEarly(EarlyByNames) == 0 {
 			t.Fatalf("%d bytes of functions: %d calls, counters %s", functions, len(r.spans), countersText(r.counters))
 		}
 		for i, f := range r.spans[1 : requests+1] {

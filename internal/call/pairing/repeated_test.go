@@ -245,7 +245,7 @@ func TestRepeatedCalls(t *testing.T) {
 			settings: fold(&Keep{Limiter: NewLimiter(2, still)}),
 			do:       []act{batch(loop(0, 3, "b")), batch(loop(8, 3, "b")), batch(loop(16, 3, "b"))},
 			want:     "loop#0 0..70 kept: ratio\nb#1 in #0 10..60 3 calls of 10 to 10 ns, 30 ns kept: ratio\nloop#8 80..150 kept: ratio\nb#9 in #8 90..140 3 calls of 10 to 10 ns, 30 ns kept: ratio",
-			counts:   "kept ratio: 2 traces, 8 calls\nlimited 1 traces, 4 calls\nrepeated 4 calls",
+			counts:   "kept ratio: 2 traces, 8 calls\nlimited ratio: 1 traces, 4 calls\nrepeated 4 calls",
 		},
 	})
 }
@@ -322,7 +322,7 @@ func TestGroupsOfDeepStacksCountInTheBound(t *testing.T) {
 		most = max(most, settings.Keep.HeldBytes())
 	}
 	r.collect()
-	if most > bound+bound/stepShare+10<<10 || r.counters.Keep.Early[EarlyByBound] == 0 {
+	if most > bound+bound/stepShare+10<<10 || r.counters.Keep.decidedEarly(EarlyByBound) == 0 {
 		t.Errorf("%d bytes are held, counters %s", most, countersText(r.counters))
 	}
 	r.end(callevent.CauseShutdown)

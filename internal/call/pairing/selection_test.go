@@ -98,33 +98,32 @@ func (x *selection) oldest() (root uint64, ok bool) {
 func (x *selection) decideOldest() bool {
 	root, ok := x.oldest()
 	if ok {
-		x.decide(root)
-		x.counters.Early[EarlyByBound]++
+		x.counters.Early[EarlyByBound][x.decide(root)]++
 	}
 	return ok
 }
 
 func (x *selection) decideOverdue() {
 	for root, ok := x.oldest(); ok && x.keep.DecideAfter > 0 && x.all.now-x.waiting[root].since >= x.keep.DecideAfter; root, ok = x.oldest() {
-		x.decide(root)
-		x.counters.Early[EarlyByTime]++
+		x.counters.Early[EarlyByTime][x.decide(root)]++
 	}
 }
 
-func (x *selection) decide(root uint64) {
+func (x *selection) decide(root uint64) Criterion {
 	calls := x.waiting[root].calls
 	delete(x.waiting, root)
 	by := x.criterion(root, calls)
 	x.counters.Traces[by]++
 	x.counters.Calls[by] += uint64(len(calls))
 	if by == CriterionNone {
-		return
+		return by
 	}
 	folded := x.fold(calls)
 	x.counters.RepeatedCalls += uint64(len(calls) - len(folded))
 	for _, f := range folded {
 		x.kept[root] = append(x.kept[root], fmt.Sprint(f, " kept: ", by))
 	}
+	return by
 }
 
 // likeCalls is what repeated calls have in common.
@@ -187,19 +186,17 @@ func (x *selection) seeCallers(f *finished) {
 }
 
 // drop notes the criteria that apply to a call that is dropped because its end was not seen.
-func (x *selection) drop(f, parent *frame, took int64) {
-	s := &x.all.stream.stacks
-	root := s.traces.all[f.trace].root
-	isFirst := parent == nil || parent.trace != f.trace
-	if x.keep.SlowerThan > 0 && isFirst && took >= x.keep.SlowerThan {
-		x.slow[root] = true
+func (x *selection) drop(f *finished) {
+	took := f.End - f.Start
+	if x.keep.SlowerThan > 0 && (f.Parent == NoParent || f.Link != LinkNone) && took >= x.keep.SlowerThan {
+		x.slow[f.Trace] = true
 	}
-	if f.leftOut.Errors > 0 {
-		x.failed[root] = true
+	if f.LeftOut.Errors > 0 {
+		x.failed[f.Trace] = true
 	}
 	if x.keep.Function != nil {
-		if least, wanted := x.keep.Function(s.names.functions[f.function].name.Qualified); wanted && took >= least {
-			x.named[root] = true
+		if least, wanted := x.keep.Function(f.Function.Qualified); wanted && took >= least {
+			x.named[f.Trace] = true
 		}
 	}
 }
@@ -277,16 +274,28 @@ func (w *world) playSelecting() string {
 	case 1:
 		w.settings.MaxLanes = 1 + r.IntN(4)
 	}
-	settings := w.settings
-	settings.Keep = w.plan.keep()
+	if w.settings.DropTruncated {
+		// A dropped call does not count in its trace, and keeps no short caller. Without these settings it has the same trace
+		// and the same left-out callees in a stream that does not drop it.
+		w.settings.MinDuration, w.settings.MaxSpansPerTrace = 0, 0
+	}
+	settings, whole := w.settings, w.settings
+	settings.Keep, whole.DropTruncated = w.plan.keep(), false
+	dropping := newRig(&whole, w.resolution)
 	all, selecting := newRig(&w.settings, w.resolution), newRig(&settings, w.resolution)
 	rule := &selection{keep: settings.Keep, all: all, waiting: map[uint64]*piece{}, slow: map[uint64]bool{}, forgotten: map[uint64]bool{},
 		failed: map[uint64]bool{}, named: map[uint64]bool{},
 		callers: map[uint64]bool{}, ended: map[uint64][]uint64{}, kept: map[uint64][]string{}}
-	all.stream.stacks.dropped = rule.drop
+	seen := 0
 	both := func(do func(*rig)) {
 		do(all)
 		do(selecting)
+		do(dropping)
+		for ; seen < len(dropping.spans); seen++ {
+			if f := &dropping.spans[seen]; f.Truncated != 0 && w.settings.DropTruncated {
+				rule.drop(f)
+			}
+		}
 		rule.step()
 	}
 	fault := func() string {

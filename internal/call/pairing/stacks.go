@@ -34,8 +34,6 @@ type stacks struct {
 	open, bytes int
 	// attributes is the memory of attributes of open frames and of waiting events.
 	attributes attributeMemory
-	// dropped receives the calls that Settings.DropTruncated leaves out; nil except in tests.
-	dropped func(f, parent *frame, took int64)
 }
 
 func newStacks(settings *Settings, n *names) stacks {
@@ -498,9 +496,6 @@ func (s *stacks) drop(f, parent *frame, took int64) {
 	if u := s.traces.undecided; u != nil {
 		u.judge(u.waiting(f.trace), f.function, took, parent == nil || f.link != LinkNone, f.leftOut.Errors > 0)
 	}
-	if s.dropped != nil {
-		s.dropped(f, parent, took)
-	}
 }
 
 // leaveOut leaves the call out if rule 10 demands it, and reports whether it did. The
@@ -580,8 +575,8 @@ func (s *stacks) decideOldest(by Early) bool {
 	if u == nil || u.oldest == noTrace {
 		return false
 	}
-	u.decide(u.oldest, s.traces.all[u.oldest].root, s.soFar(u.oldest), false, s.out)
-	s.out.Counters.Keep.Early[by]++
+	criterion := u.decide(u.oldest, s.traces.all[u.oldest].root, s.soFar(u.oldest), false, s.out)
+	s.out.Counters.Keep.Early[by][criterion]++
 	return true
 }
 

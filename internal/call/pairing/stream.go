@@ -212,6 +212,14 @@ func (s *Stream) TakeSums() callsum.Increment {
 	return s.stacks.sums.take(s.stacks.lanes)
 }
 
+// TakeInterval is TakeSums at the end of an interval. It forgets the call paths if many of them did not grow in the
+// interval, as those of threads that have ended. The paths of later calls are made again.
+func (s *Stream) TakeInterval() callsum.Increment {
+	taken := s.TakeSums()
+	s.stacks.sums.forgetIdlePaths(s.stacks.lanes, s.stacks.open)
+	return taken
+}
+
 // Waiting is the number of events that wait for earlier ones.
 func (s *Stream) Waiting() int { return s.order.window.count }
 

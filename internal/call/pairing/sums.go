@@ -89,6 +89,17 @@ func (s *sums) take(lanes []lane) callsum.Increment {
 	return s.of.Take(s.names.exceptions)
 }
 
+// forgetIdlePaths forgets call paths that are not in use, after take. open is the number of open frames.
+func (s *sums) forgetIdlePaths(lanes []lane, open int) {
+	if s.of == nil || !s.of.ForgetIdlePaths(open) {
+		return
+	}
+	for i := range lanes {
+		lanes[i].path = 0
+		s.findPaths(&lanes[i])
+	}
+}
+
 // end writes the last increment to the output.
 func (s *sums) end(lanes []lane, out *Output) {
 	if s.of == nil {

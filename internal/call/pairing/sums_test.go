@@ -88,15 +88,17 @@ func (s *totals) addIncrement(from *callsum.Increment) string {
 		s.addFunction(e, f.Calls, f.Sum, &f.Histogram)
 	}
 	paths, there := pathNames(from), map[string]bool{}
-	if len(from.Paths) != len(from.Values) {
-		return fmt.Sprintf("%d paths and %d values", len(from.Paths), len(from.Values))
+	for i, grown := range from.Grown {
+		if i > 0 && grown.Path <= from.Grown[i-1].Path {
+			return fmt.Sprintf("path %d stands after path %d", grown.Path, from.Grown[i-1].Path)
+		}
+		s.addPath(paths[grown.Path], grown.PathValues)
 	}
 	for i, name := range paths {
 		if there[name] || int(from.Paths[i].Parent) > i {
 			return fmt.Sprintf("path %s is there twice, or before its parent", name)
 		}
 		there[name] = true
-		s.addPath(name, from.Values[i])
 	}
 	return ""
 }
@@ -224,7 +226,10 @@ func TestSumsAreThoseOfAllCalls(t *testing.T) {
 					rig.giveUpOldest()
 				}
 			}
-			if r.IntN(3) == 0 {
+			switch r.IntN(6) {
+			case 0:
+				summed.sums = append(summed.sums, summed.stream.TakeInterval())
+			case 1, 2:
 				summed.takeSums()
 				if wrong := summed.wrongPaths(&summed.sums[len(summed.sums)-1]); wrong != "" {
 					return wrong

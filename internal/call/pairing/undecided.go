@@ -281,21 +281,21 @@ func (u *undecided) learnFunctions() {
 
 // decide keeps or forgets the waiting calls of a trace with this root. soFar is the time of
 // its longest open call without a caller in the trace. ended: the trace can have no further
-// calls.
-func (u *undecided) decide(id uint32, root uint64, soFar int64, ended bool, out *Output) {
+// calls. It returns the criterion that applies.
+func (u *undecided) decide(id uint32, root uint64, soFar int64, ended bool, out *Output) (by Criterion) {
 	if int(id) >= len(u.traces) {
-		return
+		return CriterionNone
 	}
 	t := &u.traces[id]
 	t.slow = t.slow || u.isSlow(soFar)
 	if spans := t.records.count; spans > 0 {
 		u.dequeue(id)
 		calls := uint64(spans + t.folded)
-		by := u.criterion(t, root)
+		by = u.criterion(t, root)
 		c := &out.Counters.Keep
-		if limiter := u.keep.Limiter; by != CriterionNone && limiter != nil && !limiter.allows(spans) {
-			c.LimitedTraces++
-			c.LimitedCalls += calls
+		if limiter := u.keep.Limiter; by != CriterionNone && limiter != nil && !limiter.allows(by, spans) {
+			c.LimitedTraces[by]++
+			c.LimitedCalls[by] += calls
 		} else {
 			c.Traces[by]++
 			c.Calls[by] += calls
@@ -310,6 +310,7 @@ func (u *undecided) decide(id uint32, root uint64, soFar int64, ended bool, out 
 	if ended {
 		t.slow, t.fate = false, fateOpen
 	}
+	return by
 }
 
 // criterion is the first that applies.

@@ -130,6 +130,9 @@ type Group struct {
 	passive int64
 }
 
+// Limit returns the limit of the budget, in bytes.
+func (g *Group) Limit() int64 { return g.budget.Limit() }
+
 // Settings are the settings of an account.
 type Settings struct {
 	// Limit is the limit of the account itself, in bytes; 0: only the budget's. Setting is its name, for errors.

@@ -45,7 +45,7 @@ func BenchmarkLogRecords(b *testing.B) {
 				p = NewPlan(e.Class, nil, false, Records{MaxBytes: 1 << 20})
 				plans[e.Class.Index] = p
 			}
-			p.Record.Write(records.AppendEmpty(), e, &reader.Packet, known)
+			p.Record.Write(records.AppendEmpty(), e, &reader.Packet, nil, known)
 			events++
 		}
 	}

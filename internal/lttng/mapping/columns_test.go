@@ -76,7 +76,7 @@ func TestNumbersHaveTheFormsOfTheSettings(t *testing.T) {
 	write := func(records Records) map[string]any {
 		records.MaxBytes = 1 << 20
 		record := plog.NewLogRecord()
-		NewPlan(r.Event.Class, nil, false, records).Record.Write(record, &r.Event, &r.Packet, NewTexts())
+		NewPlan(r.Event.Class, nil, false, records).Record.Write(record, &r.Event, &r.Packet, nil, NewTexts())
 		return record.Attributes().AsRaw()
 	}
 	want := map[string]any{"state": "RED", "taken": "LOW", "taken_number": int64(7), "addr": "18446744073709551600", "code": int64(-2), "n": int64(16)}
@@ -99,7 +99,7 @@ func TestALogRecordAllocatesAsMuchAsItsCopy(t *testing.T) {
 	forEachEvent(t, source.Recordings[0], func(p *Plan, e *ctf.Event, packet *ctf.Packet) {
 		record := p.Record
 		made := plog.NewLogRecord()
-		record.Write(made, e, packet, NewTexts())
+		record.Write(made, e, packet, nil, NewTexts())
 		copied := allocations(func() func() { return func() { made.CopyTo(plog.NewLogRecord()) } })
 		for _, value := range made.Attributes().All() {
 			if value.Type() == pcommon.ValueTypeBytes && value.Bytes().Len() > 0 {
@@ -110,7 +110,7 @@ func TestALogRecordAllocatesAsMuchAsItsCopy(t *testing.T) {
 			// Two texts of the record may share a place in the table by chance, so each is converted every time. This
 			// cannot happen in all tables.
 			known := NewTexts()
-			return func() { record.Write(plog.NewLogRecord(), e, packet, known) }
+			return func() { record.Write(plog.NewLogRecord(), e, packet, nil, known) }
 		})
 		assert.LessOrEqual(t, written, copied, "%s: %v", e.Class.Name, made.Attributes().AsRaw())
 		seen[e.Class.Name]++

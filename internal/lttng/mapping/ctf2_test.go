@@ -31,7 +31,7 @@ func recordCTF2(t *testing.T, members string, content ...byte) map[string]any {
 	require.NoError(t, r.Begin(content))
 	require.True(t, r.Next(), r.Err())
 	record := plog.NewLogRecord()
-	NewPlan(r.Event.Class, nil, false, Records{MaxBytes: 1 << 20}).Record.Write(record, &r.Event, &r.Packet, NewTexts())
+	NewPlan(r.Event.Class, nil, false, Records{MaxBytes: 1 << 20}).Record.Write(record, &r.Event, &r.Packet, nil, NewTexts())
 	return record.Attributes().AsRaw()
 }
 
@@ -45,7 +45,7 @@ func TestOnlyTheLengthOfASequenceIsLeftOut(t *testing.T) {
 
 	r := eventOf(t, "integer { size = 8; } _seq_length; integer { size = 8; } __seq_length; integer { size = 16; align = 8; } _seq[__seq_length];", 9, 2, 5, 0, 6, 0)
 	record := plog.NewLogRecord()
-	NewPlan(r.Event.Class, nil, false, Records{MaxBytes: 1 << 20}).Record.Write(record, &r.Event, &r.Packet, NewTexts())
+	NewPlan(r.Event.Class, nil, false, Records{MaxBytes: 1 << 20}).Record.Write(record, &r.Event, &r.Packet, nil, NewTexts())
 	assert.Equal(t, map[string]any{"seq": []any{int64(5), int64(6)}, "seq_length": int64(9)}, record.Attributes().AsRaw())
 }
 

@@ -188,8 +188,9 @@ func (r *RecordPlan) appendColumn(c column) {
 	r.bytes += len(c.key)
 }
 
-// Write writes the log record of an event in a packet, without its times, and returns its size.
-func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, known *Texts) (size RecordSize) {
+// Write writes the log record of an event in a packet, without its times, and returns its size. thread is the thread of
+// the event if its fields do not name it; nil: it is not known.
+func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, thread *Thread, known *Texts) (size RecordSize) {
 	v := &e.Values
 	size = RecordSize{Bytes: r.bytes, most: r.most, LeftOut: r.beyond}
 	l.SetEventName(r.name)
@@ -210,9 +211,11 @@ func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, k
 		l.Body().SetStr(r.name)
 	}
 	attributes := l.Attributes()
-	attributes.EnsureCapacity(r.attributes)
 	if r.hasThread {
+		attributes.EnsureCapacity(r.attributes)
 		r.writeThread(attributes, v, known, &size)
+	} else {
+		attributes.EnsureCapacity(r.attributes + thread.attributes())
 	}
 	if r.hasPlace {
 		r.writePlace(attributes, v, known, &size)
@@ -222,6 +225,9 @@ func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, k
 	}
 	for i := range r.columns {
 		r.columns[i].write(attributes, v, known, &size)
+	}
+	if !r.hasThread {
+		thread.write(attributes, &size)
 	}
 	if size.LeftOut > 0 {
 		l.SetDroppedAttributesCount(uint32(size.LeftOut))
@@ -249,17 +255,28 @@ type Thread struct {
 	Name string
 }
 
-// WriteThread writes a thread that the fields of the event do not name, and returns the size of the attributes. The
-// thread is nil if it is not known.
-func (r *RecordPlan) WriteThread(l plog.LogRecord, t *Thread) (bytes int) {
-	if r.hasThread || t == nil {
+// attributes returns the number of attributes that a thread becomes.
+func (t *Thread) attributes() int {
+	switch {
+	case t == nil:
 		return 0
+	case t.Name == "":
+		return 1
+	default:
+		return 2
 	}
-	l.Attributes().PutInt(attributeThreadID, t.ID)
+}
+
+// write writes a thread that the fields of the event do not name.
+func (t *Thread) write(attributes pcommon.Map, size *RecordSize) {
+	if t == nil {
+		return
+	}
+	attributes.PutInt(attributeThreadID, t.ID)
 	if t.Name != "" {
-		l.Attributes().PutStr(attributeThreadName, t.Name)
+		attributes.PutStr(attributeThreadName, t.Name)
+		size.Bytes += len(t.Name)
 	}
-	return 2*valueBytes + len(t.Name)
 }
 
 // writePlace writes the place in the code.

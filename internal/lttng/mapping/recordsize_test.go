@@ -60,7 +60,7 @@ func requireBoundedRecords(t *testing.T, most int) {
 			r := eventOf(t, c.fields+" integer { size = 8; } last;", append(c.content, 7)...)
 			record := NewPlan(r.Event.Class, nil, false, Records{MaxBytes: most}).Record
 			made := plog.NewLogRecord()
-			size := record.Write(made, &r.Event, &ctf.Packet{}, NewTexts())
+			size := record.Write(made, &r.Event, &ctf.Packet{}, nil, NewTexts())
 			assert.Equal(t, c.leftOut, size.LeftOut)
 			assert.EqualValues(t, c.leftOut, made.DroppedAttributesCount())
 			assert.LessOrEqual(t, size.Bytes, most+maxAttributes*valueBytes)
@@ -83,7 +83,7 @@ func TestARecordMayFillItsBound(t *testing.T) {
 			text := strings.Repeat("x", most-plain.bytes+more)
 			r := eventOf(t, "string f;", append([]byte(text), 0)...)
 			made := plog.NewLogRecord()
-			size := NewPlan(r.Event.Class, nil, false, Records{MaxBytes: most}).Record.Write(made, &r.Event, &ctf.Packet{}, NewTexts())
+			size := NewPlan(r.Event.Class, nil, false, Records{MaxBytes: most}).Record.Write(made, &r.Event, &ctf.Packet{}, nil, NewTexts())
 			assert.Equal(t, more, size.LeftOut)
 			assert.Equal(t, 1-more, made.Attributes().Len())
 		}
@@ -100,7 +100,7 @@ func TestNamesOfAttributesCountForTheBound(t *testing.T) {
 	for _, most := range []int{16 << 10, 1 << 20} {
 		r := eventOf(t, fields.String(), make([]byte, names)...)
 		made := plog.NewLogRecord()
-		size := NewPlan(r.Event.Class, nil, false, Records{MaxBytes: most}).Record.Write(made, &r.Event, &ctf.Packet{}, NewTexts())
+		size := NewPlan(r.Event.Class, nil, false, Records{MaxBytes: most}).Record.Write(made, &r.Event, &ctf.Packet{}, nil, NewTexts())
 		bytes := 0
 		for key := range made.Attributes().All() {
 			bytes += len(key)

@@ -24,10 +24,14 @@ import (
 
 // Trace is how far a trace was read.
 type Trace struct {
+	// Recording identifies the recording, if its key does not.
+	Recording string `json:"recording,omitempty"`
 	// Streams are the positions of its streams, by path and channel.
 	Streams map[string]merge.Position `json:"streams"`
 	// Processes have call events, and their end was not read.
 	Processes []process.Record `json:"processes,omitempty"`
+	// Threads are the known threads of a trace of the kernel.
+	Threads []process.ThreadRecord `json:"threads,omitempty"`
 }
 
 // Store has the positions of traces, by their keys. Several goroutines may use it.
@@ -186,7 +190,7 @@ func (s *Store) exceedsBudget() bool { return s.memory != nil && s.memory.Set(in
 
 // size returns the approximate size of a position in memory, in bytes.
 func (t *Trace) size() int {
-	const position, process, object = 100, 100, 100
+	const position, process, object, thread = 100, 100, 100, 40
 	if t == nil {
 		return 0
 	}
@@ -199,6 +203,9 @@ func (t *Trace) size() int {
 		for j := range t.Processes[i].Objects {
 			bytes += object + len(t.Processes[i].Objects[j].Path)
 		}
+	}
+	for i := range t.Threads {
+		bytes += thread + len(t.Threads[i].Name)
 	}
 	return bytes
 }

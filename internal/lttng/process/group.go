@@ -45,10 +45,11 @@ func NewGroup(settings *Settings, source Source, logger *zap.Logger, logs *Logs,
 // SetBatches sets the delivery of batches. It is set before the first event is read.
 func (g *Group) SetBatches(b Batches) { g.shared.batches = b }
 
-// NewTrace adds a trace with a key. resumed are its processes that an earlier reader followed.
-func (g *Group) NewTrace(key string, resumed []Record) *Trace {
+// NewTrace adds a trace with a key. resumed are its processes that an earlier reader followed, and threads those of the
+// kernel that it knew.
+func (g *Group) NewTrace(key string, resumed []Record, threads []ThreadRecord) *Trace {
 	t := &Trace{
-		shared: &g.shared, key: key, resumed: resumed, processes: map[Key]*Process{},
+		shared: &g.shared, key: key, resumed: resumed, threads: threads, processes: map[Key]*Process{},
 		unknown: &Origin{
 			Settings: g.shared.Settings, ID: StreamID(key, g.shared.host, Key{}, 0), Host: g.shared.host, Session: g.shared.session,
 		},

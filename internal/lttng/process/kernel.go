@@ -49,6 +49,14 @@ type kernelThread struct {
 	settled bool
 }
 
+// ThreadRecord is a known thread of the kernel, for the next reader.
+type ThreadRecord struct {
+	TID int64 `json:"tid"`
+	// PID is the process, or 0 if it is not known.
+	PID  int64  `json:"pid,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
 // threadState is whether a thread runs.
 type threadState uint8
 
@@ -73,6 +81,24 @@ const (
 
 func newKernel(gone, executes func(*kernelThread)) *kernel {
 	return &kernel{gone: gone, executes: executes, threads: map[int64]*kernelThread{}, idle: map[int64]*kernelThread{}}
+}
+
+// records returns the known threads, except the idle ones.
+func (k *kernel) records() []ThreadRecord {
+	records := make([]ThreadRecord, 0, len(k.threads))
+	for tid, thread := range k.threads {
+		records = append(records, ThreadRecord{tid, thread.pid, thread.Name})
+	}
+	return records
+}
+
+// restore adds the threads that an earlier reader knew.
+func (k *kernel) restore(records []ThreadRecord) {
+	for _, r := range records[:min(len(records), maxThreads)] {
+		k.threads[r.TID] = &kernelThread{
+			Thread: mapping.Thread{ID: r.TID, Name: r.Name}, pid: r.PID, hasPID: r.PID != 0, laneID: uint64(r.TID),
+		}
+	}
 }
 
 // read returns the thread of an event, or nil if it is not known. It learns the names and processes that the event

@@ -47,6 +47,8 @@ type Logs struct {
 	last    *originLogs
 	records int
 	bytes   int
+	// expected is the number of records in the last batch.
+	expected int
 	// leftOut is the number of values that were omitted from the records, or truncated.
 	leftOut int
 	// opened is the time of the first record, and observed is the same for the records.
@@ -93,12 +95,15 @@ func (b *Logs) append(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos i
 		logger = logger[:mapping.MaxNameBytes]
 		b.leftOut++
 	}
-	r := b.scope(b.last, p.Record, logger).AppendEmpty()
+	records := b.scope(b.last, p.Record, logger)
+	if b.records == 0 {
+		records.EnsureCapacity(b.expected) // most records are of one process
+	}
+	r := records.AppendEmpty()
 	r.SetTimestamp(pcommon.Timestamp(max(nanos, 0)))
 	r.SetObservedTimestamp(b.observed)
-	size := p.Record.Write(r, e, packet, b.texts)
+	size := p.Record.Write(r, e, packet, thread, b.texts)
 	b.bytes += size.Bytes
-	b.bytes += p.Record.WriteThread(r, thread)
 	b.leftOut += size.LeftOut
 	b.records++
 	if b.records >= maxLogBatch || b.bytes >= MaxLogBatchBytes {
@@ -162,6 +167,6 @@ func (b *Logs) Flush() {
 	runtime.Gosched()
 	b.logs = plog.NewLogs()
 	clear(b.origins)
-	b.last = nil
+	b.last, b.expected = nil, b.records
 	b.records, b.bytes, b.leftOut = 0, 0, 0
 }

@@ -52,7 +52,7 @@ func naming(tb testing.TB, processes int, change func(*Limits)) (*Group, []*Proc
 	}
 	change(&s.Limits)
 	g := NewGroup(s, Source{}, zap.NewNop(), nil, func(int) {})
-	t := g.NewTrace("trace", nil)
+	t := g.NewTrace("trace", nil, nil)
 	all := make([]*Process, processes)
 	for i := range all {
 		key := Key{pid: int64(i)}

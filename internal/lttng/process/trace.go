@@ -26,6 +26,8 @@ type Trace struct {
 	key string
 	// resumed are processes that an earlier reader followed, and that had no event since.
 	resumed []Record
+	// threads are those of the kernel that an earlier reader knew. They are nil once kernel has them.
+	threads []ThreadRecord
 
 	plans []*mapping.Plan
 	// planBytes is the approximate size of the plans.
@@ -90,6 +92,8 @@ func (t *Trace) ReadMetadata(c *ctf.Trace) {
 	}
 	if t.kernel == nil && c.Env("domain") == "kernel" {
 		t.kernel = newKernel(t.endThread, t.execute)
+		t.kernel.restore(t.threads)
+		t.threads = nil
 	}
 	known := len(t.plans)
 	if known == c.EventClasses() {
@@ -570,6 +574,14 @@ func (t *Trace) Records() (records []Record) {
 		}
 	}
 	return records
+}
+
+// Threads returns the known threads of a trace of the kernel.
+func (t *Trace) Threads() []ThreadRecord {
+	if t.kernel == nil {
+		return t.threads
+	}
+	return t.kernel.records()
 }
 
 // Publish reports dropped call events and cut values to the telemetry.

@@ -222,8 +222,11 @@ func (a *attachment) openStream(src *source, announced lttnglive.Stream) error {
 		return &badData{what: BadProtocol, err: fmt.Errorf("stream %s: expected one stream of that path and channel, got the IDs %d and %d", s.key, s.id, announced.ID)}
 	}
 	isAsked := s != nil && slices.Contains(a.streams, s) // it hung up in this round
+	if key := streamKey(announced); !a.conn.Resume(announced.ID, src.trace.positionOf(key)) {
+		a.recording.lines.warnOtherRecording(key)
+		delete(src.trace.position.Streams, key)
+	}
 	s = src.trace.openStream(announced)
-	a.conn.Resume(s.id, s.in.Position())
 	a.sourceOf[s] = src
 	if !isAsked {
 		a.streams = append(a.streams, s)

@@ -19,8 +19,11 @@ type Subject struct {
 	// Kind and Name identify it in log lines and in the status of the component.
 	Kind, Name string
 	// Key is the key of its only trace. Empty: the UUID in the metadata.
-	Key   string
-	Words *Words
+	Key string
+	// Position is the key of the trace's position; empty: that of the trace. Recording identifies the recording, if
+	// another one can have the same key. The position of another recording is not used.
+	Position, Recording string
+	Words               *Words
 	// Attach opens a connection and returns its streams. room is called with the size of data before it is read; its
 	// error refuses the data. hasRead is set if packets were read before.
 	Attach func(ctx context.Context, room func(bytes int) error, hasRead bool) (Connection, []lttnglive.Stream, error)
@@ -51,8 +54,9 @@ type Connection interface {
 	Fields() []zap.Field
 	// Identified passes the parsed metadata of a trace. The session appends to it.
 	Identified(*ctf.Trace)
-	// Resume announces the position of a stream: earlier packets are not necessary.
-	Resume(stream uint64, at merge.Position)
+	// Resume announces the position of a stream: earlier packets are not necessary. It returns false if the position
+	// belongs to another recording. Then the stream is read from its beginning.
+	Resume(stream uint64, at merge.Position) bool
 }
 
 // LossError reports that packets of a stream cannot be read. The stream continues after them.

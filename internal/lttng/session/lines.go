@@ -19,7 +19,7 @@ type lines struct {
 
 	badData, leftOut, unreadable logline.Seldom
 	cleared, overtaken, noRoom   logline.Seldom
-	cut                          logline.Seldom
+	cut, other                   logline.Seldom
 	// disconnected and refused end when the session is attached.
 	disconnected, refused logline.Burst
 	// warned has the warnings that are logged once.
@@ -83,6 +83,11 @@ func (l *lines) warnOvertaken(of string, maxDelay time.Duration) {
 func (l *lines) warnNoRoom(of string, most int) {
 	l.warnSeldom(&l.noRoom, "The next packet of a stream has no room: other streams no longer wait for it. Raise limits.max_waiting_bytes to twice the size of one packet of each stream",
 		zap.String("stream", of), zap.Int("max_waiting_bytes", most))
+}
+
+// warnOtherRecording warns about a trace or a stream with the position of another recording.
+func (l *lines) warnOtherRecording(of string) {
+	l.warnSeldom(&l.other, "Another recording has replaced the one that was read: it is read from its beginning", zap.String("of", of))
 }
 
 func (l *lines) logLastEvents(err error) {

@@ -4,6 +4,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
+	"github.com/callbraid/callbraid/internal/lttng/position"
 	"github.com/callbraid/callbraid/internal/lttng/process"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 )
@@ -116,10 +118,14 @@ func (r *recording) key(t *ctf.Trace, path string) string {
 
 // newTrace adds a trace. It continues at its stored position.
 func (r *recording) newTrace(key string) *trace {
-	at := r.env.Positions.Get(r.env.Context, key)
+	at := r.env.Positions.Get(r.env.Context, r.positionKey(key))
+	if len(at.Streams) > 0 && at.Recording != r.subject.Recording {
+		r.lines.warnOtherRecording(key)
+		at = position.Trace{}
+	}
 	t := &trace{
 		env: r.env, lines: r.lines, memory: &r.memory, counts: &r.counts, buffers: &r.buffers, ended: r.ended, key: key, damaged: r.subject.Damaged,
-		processes: r.group.NewTrace(key, at.Processes), ending: callevent.CauseEnded, bad: map[string][]packetTimes{},
+		processes: r.group.NewTrace(key, at.Processes, at.Threads), ending: callevent.CauseEnded, bad: map[string][]packetTimes{},
 	}
 	t.position.Streams = maps.Clone(at.Streams)
 	if t.position.Streams == nil {
@@ -131,6 +137,9 @@ func (r *recording) newTrace(key string) *trace {
 	r.traces[key] = t
 	return t
 }
+
+// positionKey returns the key of the position of a trace.
+func (r *recording) positionKey(trace string) string { return cmp.Or(r.subject.Position, trace) }
 
 // hasRead reports whether packets of the session were read, so that it continues from there.
 func (r *recording) hasRead() bool {
@@ -207,7 +216,7 @@ func (r *recording) savePositions() {
 
 func (r *recording) savePosition(t *trace) {
 	// The position is also stored after the time of a shutdown.
-	r.env.Positions.Set(context.WithoutCancel(r.env.Context), t.key, t.currentPosition())
+	r.env.Positions.Set(context.WithoutCancel(r.env.Context), r.positionKey(t.key), t.currentPosition(r.subject.Recording))
 }
 
 // measure measures the memory of the session that is not counted, and charges all of it.

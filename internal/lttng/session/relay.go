@@ -58,8 +58,8 @@ func (c *relayConnection) Fields() []zap.Field {
 }
 
 // Identified and Resume do nothing: a relay daemon parses no metadata, and sends a session from its beginning.
-func (*relayConnection) Identified(*ctf.Trace)         {}
-func (*relayConnection) Resume(uint64, merge.Position) {}
+func (*relayConnection) Identified(*ctf.Trace)              {}
+func (*relayConnection) Resume(uint64, merge.Position) bool { return true }
 
 // attach attaches the session on a new connection.
 func (r *relay) attach(ctx context.Context, room func(bytes int) error, hasRead bool) (Connection, []lttnglive.Stream, error) {

@@ -363,9 +363,17 @@ func (t *trace) rememberPosition(s *stream) {
 	}
 }
 
-// currentPosition returns how far the trace was read.
-func (t *trace) currentPosition() *position.Trace {
-	p := &position.Trace{Streams: maps.Clone(t.position.Streams), Processes: t.processes.Records()}
+// positionOf returns the position of a stream.
+func (t *trace) positionOf(key string) merge.Position {
+	if s := t.streams[key]; s != nil {
+		return s.in.Position()
+	}
+	return t.position.Streams[key]
+}
+
+// currentPosition returns how far the trace of a recording was read.
+func (t *trace) currentPosition(recording string) *position.Trace {
+	p := &position.Trace{Recording: recording, Streams: maps.Clone(t.position.Streams), Processes: t.processes.Records(), Threads: t.processes.Threads()}
 	for key, s := range t.streams {
 		if at := s.in.Position(); at.Known {
 			p.Streams[key] = at

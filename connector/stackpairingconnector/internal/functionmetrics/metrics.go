@@ -24,7 +24,7 @@ type Metrics struct {
 	// added is the growth that is not in the series yet, and addedBytes is about its memory.
 	added      []growth
 	addedBytes int
-	// unnamed is the origin of streams whose own one has no room. Its key is that of no other.
+	// unnamed is the origin of streams if a bound is full for their own. Its key is that of no other.
 	unnamed *origin.Origin
 	// isHurried: the next interval ends series without streams.
 	isHurried bool
@@ -56,8 +56,8 @@ func New(settings Settings) *Metrics {
 type Stream struct {
 	metrics *Metrics
 	series  *series
-	// unnamed is the bound that left no room for the origin of the stream.
-	unnamed bound
+	// full is the bound that was full for the origin of the stream.
+	full bound
 	// counted are the names that addedBytes contains.
 	counted names
 }
@@ -74,7 +74,7 @@ func (m *Metrics) Open(from *origin.Origin, start pcommon.Timestamp) *Stream {
 
 // Open begins the stream at a time.
 func (of *Stream) Open(from *origin.Origin, start pcommon.Timestamp) {
-	s, unnamed := of.metrics.seriesOf(from)
+	s, full := of.metrics.seriesOf(from)
 	// A stream without calls until now may have begun before the end of series with the same origin. Its first
 	// calls ended after that, because an interval has all calls so far.
 	start = max(start, of.metrics.forgotten)
@@ -83,11 +83,11 @@ func (of *Stream) Open(from *origin.Origin, start pcommon.Timestamp) {
 	}
 	s.streams++
 	s.ended, s.isFinal = 0, false
-	of.series, of.unnamed = s, unnamed
+	of.series, of.full = s, full
 }
 
 // seriesOf returns the series of an origin, which may be new, or those of the unnamed origin and the bound
-// that left no room.
+// that is full.
 func (m *Metrics) seriesOf(from *origin.Origin) (*series, bound) {
 	if s := m.byKey[from.Key]; s != nil {
 		return s, noBound
@@ -166,7 +166,7 @@ func (s *Settings) maxAddedBytes() int {
 // merge adds all growth to the series.
 func (m *Metrics) merge() {
 	for _, g := range m.added {
-		g.stream.series.merge(&m.shared, g.Increment, g.stream.unnamed)
+		g.stream.series.merge(&m.shared, g.Increment, g.stream.full)
 		g.stream.counted = names{}
 	}
 	clear(m.added)
@@ -204,7 +204,7 @@ func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.
 		}
 	}
 	m.origins = slices.DeleteFunc(m.origins, func(s *series) bool { return m.forgets(s, now) })
-	m.last, m.isHurried, m.isRefused = now, false, false
+	m.last, m.isHurried, m.wasFull = now, false, false
 	return metrics
 }
 
@@ -212,7 +212,7 @@ func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.
 // streams whose last values it sends end in the interval after it.
 func (m *Metrics) Hurry() { m.isHurried = true }
 
-// forgets reports whether the series of an origin ended. If so it frees their room.
+// forgets reports whether the series of an origin ended. If so it frees their memory.
 func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
 	s.durations, s.counts = pmetric.ExponentialHistogramDataPointSlice{}, pmetric.NumberDataPointSlice{}
 	if s.streams > 0 {
@@ -222,7 +222,7 @@ func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
 		if s.ended == 0 {
 			s.ended = now
 		}
-		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.isRefused || m.isHurried
+		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.wasFull || m.isHurried
 		return false
 	}
 	if s.isFinal {

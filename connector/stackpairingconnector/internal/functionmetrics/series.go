@@ -26,17 +26,18 @@ type Settings struct {
 	MaxNameBytes int
 	// MaxBytes bounds the memory of the series together with the growth that is not in them yet and the
 	// exemplars; 0: there is no bound. An origin has at most half of the memory that all others leave.
-	// Functions, error types and origins without room count as those beyond MaxFunctions.
+	// Further functions, error types and origins count as those beyond MaxFunctions.
 	MaxBytes int
 	// Expiration is the time for which the last points of an origin without streams are sent again, unless
-	// others need its room.
+	// a bound is reached meanwhile.
 	Expiration time.Duration
 	// Folded receives the numbers of calls that were summed without their function, error type or origin,
 	// because of MaxFunctions, of MaxNameBytes and of MaxBytes. It may be nil.
 	Folded func(functions, names, bytes uint64)
 }
 
-// bound is a bound of the settings.
+// bound is a bound of the settings. A bound is full if another function, error type or origin does not fit. Its calls count in
+// the rest of its series.
 type bound int
 
 const (
@@ -55,11 +56,11 @@ type shared struct {
 	// last is the time of the last interval.
 	last  pcommon.Timestamp
 	bytes int
-	// reserved is the memory that series can need without room of their own: their rests and histograms.
+	// reserved is the memory that series can still need when a bound is full: for their rests and histograms.
 	reserved int
-	// isRefused: something had no room since the last interval.
-	isRefused bool
-	// folded are the calls without room since the last merge, by bound.
+	// wasFull: a bound was full since the last interval.
+	wasFull bool
+	// folded are the calls that were counted in rests since the last merge, by the bound that was full.
 	folded [bounds]uint64
 }
 
@@ -72,7 +73,7 @@ func (s *Settings) maxSeriesBytes() int {
 	return s.MaxBytes - s.MaxBytes/4 - s.MaxBytes/8
 }
 
-// full returns the bound that another function or origin reaches, if there are so many, and its origin has
+// full returns the bound that is full for another function or origin, if there are so many, and its origin has
 // own of them. Its memory is bytes, and its origin has ownBytes.
 func (m *shared) full(number, own, bytes, ownBytes int) bound {
 	full := noBound
@@ -82,7 +83,7 @@ func (m *shared) full(number, own, bytes, ownBytes int) bound {
 	case ownBytes+bytes > m.settings.maxSeriesBytes()-m.bytes-m.reserved:
 		full = maxBytes
 	}
-	m.isRefused = m.isRefused || full != noBound
+	m.wasFull = m.wasFull || full != noBound
 	return full
 }
 
@@ -112,9 +113,9 @@ type series struct {
 	outcomes   []outcome
 	functionAt map[string]int
 	outcomeAt  map[outcomeKey]int
-	// rest is the index of the outcome that has no room of its own, or none.
+	// rest is the index of the outcome for all calls that did not fit, or none.
 	rest int
-	// full is the bound that was reached when the rest was used last.
+	// full is the bound that was full when the rest was used last.
 	full bound
 	// counted is the part of shared.functions, bytes that of shared.bytes beside the origin, and reserved that of
 	// shared.reserved.
@@ -178,10 +179,10 @@ const (
 
 func (s *series) isEmpty() bool { return len(s.outcomes) == 0 }
 
-// merge adds the growth of a stream. unnamed is the bound that the origin of the stream reached.
-func (s *series) merge(m *shared, i *callsum.Increment, unnamed bound) {
+// merge adds the growth of a stream. full is the bound that was full for the origin of the stream.
+func (s *series) merge(m *shared, i *callsum.Increment, full bound) {
 	if s.isRest {
-		s.full = unnamed
+		s.full = full
 	}
 	for n := range i.ByFunction {
 		sum := &i.ByFunction[n]
@@ -193,8 +194,7 @@ func (s *series) merge(m *shared, i *callsum.Increment, unnamed bound) {
 	}
 }
 
-// add adds the calls of an outcome. A function, or an error type of it, that has no room counts in
-// the rest. So for each metric, each call counts in one series.
+// add adds the calls of an outcome, or counts them in the rest. So for each metric, each call counts in one series.
 func (s *series) add(m *shared, key outcomeKey, sum *callsum.FunctionSum) {
 	at, known := s.outcomeAt[key]
 	in := 0
@@ -228,8 +228,8 @@ func (s *series) function(m *shared, name string) int {
 	if at, ok := s.functionAt[name]; ok {
 		return at
 	}
-	// A function needs the room of an outcome too.
-	if !s.hasRoom(m, name, bytesOfFunction+bytesOfOutcome+mostBytesOfHistogram) {
+	// A function needs an outcome too.
+	if s.isFull(m, name, bytesOfFunction+bytesOfOutcome+mostBytesOfHistogram) {
 		return s.outcomes[s.restOf(m)].function
 	}
 	m.functions++
@@ -243,7 +243,7 @@ func (s *series) function(m *shared, name string) int {
 
 // outcome returns the index of an outcome of a function, or that of the rest.
 func (s *series) outcome(m *shared, key outcomeKey, in int) int {
-	if s.functions[in].isRest || key.errorType != "" && !s.hasRoom(m, key.errorType, bytesOfOutcome+mostBytesOfHistogram) {
+	if s.functions[in].isRest || key.errorType != "" && s.isFull(m, key.errorType, bytesOfOutcome+mostBytesOfHistogram) {
 		return s.restOf(m)
 	}
 	if key.errorType != "" {
@@ -258,7 +258,7 @@ func (s *series) outcome(m *shared, key outcomeKey, in int) int {
 	return len(s.outcomes) - 1
 }
 
-// restOf returns the index of the outcome for all that has no room.
+// restOf returns the index of the rest, which it may make.
 func (s *series) restOf(m *shared) int {
 	if s.rest == none {
 		s.rest = len(s.outcomes)
@@ -270,9 +270,9 @@ func (s *series) restOf(m *shared) int {
 	return s.rest
 }
 
-// hasRoom reports whether there is room for a function or an error type with a name, and for so many bytes beside the
-// name. If there is none, s.full has the reason.
-func (s *series) hasRoom(m *shared, name string, bytes int) bool {
+// isFull reports whether a bound is full for a function or an error type with a name and so many bytes beside it.
+// s.full is then that bound.
+func (s *series) isFull(m *shared, name string, bytes int) bool {
 	switch longest := m.settings.MaxNameBytes; {
 	case s.isRest:
 	case longest > 0 && len(name) > longest:
@@ -280,7 +280,7 @@ func (s *series) hasRoom(m *shared, name string, bytes int) bool {
 	default:
 		s.full = m.full(m.functions, s.counted, bytes+len(name), s.bytes+s.reserved)
 	}
-	return s.full == noBound
+	return s.full != noBound
 }
 
 // since returns the start time of a new series; 0: that of all. Calls from before the last interval
@@ -444,7 +444,7 @@ func (s *series) attach(key outcomeKey, exemplar Exemplar) {
 	if e, isLatest := exemplar.latestOf(s.durations.At(at).Exemplars()); isLatest {
 		e.SetDoubleValue(exemplar.Duration.Seconds())
 	}
-	// A function counts its calls with an error type that has no room.
+	// A function counts its calls whose error type is in the rest.
 	in, ok := s.functionAt[key.function]
 	if !ok {
 		in = s.outcomes[at].function

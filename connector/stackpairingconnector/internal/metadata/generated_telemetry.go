@@ -172,7 +172,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ConnectorStackPairingEarlyDecisions, err = builder.meter.Int64Counter(
 		"otelcol_connector_stack_pairing_early_decisions",
-		metric.WithDescription("Traces that were decided before their end, by the bound. [Alpha]"),
+		metric.WithDescription("Traces that were decided before their end, by the bound and by the criterion that applied. [Alpha]"),
 		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)
@@ -220,7 +220,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ConnectorStackPairingLimitedCalls, err = builder.meter.Int64Counter(
 		"otelcol_connector_stack_pairing_limited_calls",
-		metric.WithDescription("Calls of traces that keep.max_spans_per_second dropped. [Alpha]"),
+		metric.WithDescription("Calls of traces that keep.max_spans_per_second dropped, by the criterion that applied. [Alpha]"),
 		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)

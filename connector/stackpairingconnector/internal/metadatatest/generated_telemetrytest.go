@@ -231,7 +231,7 @@ func AssertEqualConnectorStackPairingDuplicateEvents(t *testing.T, tt *component
 func AssertEqualConnectorStackPairingEarlyDecisions(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_stack_pairing_early_decisions",
-		Description: "Traces that were decided before their end, by the bound. [Alpha]",
+		Description: "Traces that were decided before their end, by the bound and by the criterion that applied. [Alpha]",
 		Unit:        "{trace}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -359,7 +359,7 @@ func AssertEqualConnectorStackPairingLeftOut(t *testing.T, tt *componenttest.Tel
 func AssertEqualConnectorStackPairingLimitedCalls(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_stack_pairing_limited_calls",
-		Description: "Calls of traces that keep.max_spans_per_second dropped. [Alpha]",
+		Description: "Calls of traces that keep.max_spans_per_second dropped, by the criterion that applied. [Alpha]",
 		Unit:        "{call}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -88,7 +88,7 @@ type Growth struct {
 	// added are increments whose paths have no nodes yet, and addedBytes is about their memory.
 	added      []increment
 	addedBytes int
-	// counted has the last increment of each origin in added. addedBytes contains its names.
+	// counted has the last increment of each origin in added. addedBytes contains its names and paths.
 	counted map[*origin.Origin]*callsum.Increment
 	// texts are all texts, and textAt their indexes. The first text is empty.
 	texts  []string
@@ -113,9 +113,12 @@ type Growth struct {
 	folded [bounds]uint64
 	// bytes is about the memory beside the slices and maps.
 	bytes int
-	// isNeeded and places are memory to use again, with an entry for each path of an increment.
-	isNeeded []bool
-	places   []place
+	// places, labels and unknown are memory to use again. places has an entry for each path of an increment, and labels one
+	// for each function. Entries of an increment have its number. merges is the number of increments.
+	places  []place
+	labels  []label
+	unknown []uint32
+	merges  uint32
 }
 
 // increment is the growth of the paths of a stream.
@@ -160,10 +163,18 @@ type sampleKey struct {
 }
 
 // place is where a path of an increment is: its node and its lane, the depth of the node, and the bound that
-// left no room for the path.
+// left no room for the path. It is unknown unless it has the number of the increment.
 type place struct {
 	node, lane, depth uint32
 	full              bound
+	merge             uint32
+}
+
+// label is the index of a function of an increment, and the bound that left no room for it.
+type label struct {
+	function uint32
+	full     bound
+	merge    uint32
 }
 
 // NewGrowth returns a growth without paths.
@@ -183,30 +194,31 @@ func NewGrowth(settings Settings) *Growth {
 	return g
 }
 
-// Add adds the growth of a stream, whose paths and values belong to the growth from now on. Streams
+// Add adds the growth of a stream, which belongs to the growth of all from now on. Streams
 // may wait for it. So it goes through the paths only if increments pile up.
 func (g *Growth) Add(from *origin.Origin, i *callsum.Increment) {
 	if len(i.Paths) == 0 {
 		return
 	}
-	i = &callsum.Increment{Functions: i.Functions, Lanes: i.Lanes, Paths: i.Paths, Values: i.Values}
+	i = &callsum.Increment{Functions: i.Functions, Lanes: i.Lanes, Paths: i.Paths, Grown: i.Grown}
 	g.added = append(g.added, increment{from, i})
-	g.addedBytes += bytesOfAdded + bytesOfPath*len(i.Paths) + g.newNames(from, i)
+	g.addedBytes += bytesOfAdded + bytesOfGrown*len(i.Grown) + g.newBytes(from, i)
 	if g.addedBytes > g.settings.maxAddedBytes() {
 		g.merge()
 	}
 }
 
-// newNames returns about the memory of the origin and of the names that its increments before do not have.
-// Increments of a stream share names until the stream forgets them.
-func (g *Growth) newNames(from *origin.Origin, i *callsum.Increment) (bytes int) {
+// newBytes returns about the memory of the origin, and of the names and paths that its increments before do not have.
+// Increments of a stream share names and paths until the stream forgets them.
+func (g *Growth) newBytes(from *origin.Origin, i *callsum.Increment) (bytes int) {
 	known := g.counted[from]
 	g.counted[from] = i
 	if known == nil {
 		known, bytes = &callsum.Increment{}, from.Bytes
 	}
-	for n, f := range i.Functions {
-		if n >= len(known.Functions) || known.Functions[n] != f {
+	bytes += bytesOfPath * (len(i.Paths) - shared(i.Paths, known.Paths))
+	for n := shared(i.Functions, known.Functions); n < len(i.Functions); n++ {
+		if f := i.Functions[n]; n >= len(known.Functions) || known.Functions[n] != f {
 			bytes += bytesOfName + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
 		}
 	}
@@ -216,6 +228,14 @@ func (g *Growth) newNames(from *origin.Origin, i *callsum.Increment) (bytes int)
 		}
 	}
 	return bytes
+}
+
+// shared is the number of elements that a slice has in common with an earlier one, if both are the begin of one array.
+func shared[E any](now, before []E) int {
+	if len(before) == 0 || len(now) < len(before) || &now[0] != &before[0] {
+		return 0
+	}
+	return len(before)
 }
 
 // maxAddedBytes bounds the memory of increments whose paths have no nodes yet.
@@ -254,73 +274,66 @@ func (g *Growth) full(number, own, bytes, ownBytes int) bound {
 	}
 }
 
-// mergeOne adds an increment to the nodes:
+// mergeOne adds an increment to the nodes. It looks only at paths that grew, and at those above them:
 //
-//  1. It finds the paths that grew, and those above them.
-//  2. Each of them gets its node. The node of its caller is known, because a caller stands before
-//     its callees.
-//  3. The sample of the node grows.
+//  1. Each of them gets its place, after its caller.
+//  2. The sample of the place grows.
 func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
-	needed, grown := g.findNeeded(i)
-	room := max(0, g.room())
-	needed, grown = min(needed, room/bytesOfNode), min(grown, room/bytesOfSample)
+	g.merges++
 	if len(g.nodes) == 1 && len(g.sampleAt) == 0 {
-		// Often one stream has most of the paths.
-		g.nodes, g.nodeAt = slices.Grow(g.nodes, needed), make(map[node]uint32, needed)
-		g.sampleAt = make(map[sampleKey]int, grown)
+		// Often one stream has most of the paths, and most of these grew.
+		grown, room := len(i.Grown), max(0, g.room())
+		g.nodes, g.nodeAt = slices.Grow(g.nodes, min(grown, room/bytesOfNode)), make(map[node]uint32, min(grown, room/bytesOfNode))
+		g.sampleAt = make(map[sampleKey]int, min(grown, room/bytesOfSample))
 	}
-	g.places = append(g.places[:0], make([]place, len(i.Paths))...)
-	functions := make([]uint32, len(i.Functions))
-	full := make([]bound, len(i.Functions))
+	g.places = append(g.places, make([]place, max(0, len(i.Paths)-len(g.places)))...)
+	g.labels = append(g.labels, make([]label, max(0, len(i.Functions)-len(g.labels)))...)
+	g.places[0] = place{merge: g.merges}
 	to, fullOf := g.samplesOf(from)
-	to.all = slices.Grow(to.all, max(0, min(grown, g.settings.MaxPaths-len(g.sampleAt))))
-	for n := range i.Paths {
-		if !g.isNeeded[n] {
-			continue
-		}
-		path := &i.Paths[n]
-		p := g.places[path.Parent]
-		switch path.Kind {
-		case callsum.PathTop:
-			continue
-		case callsum.PathLane:
-			if p.lane, p.full = g.lane(to, i.Lanes[path.Label]); p.lane == laneFurther {
-				p = place{node: g.furtherNode(), full: p.full}
-			}
-		case callsum.PathRest:
-			p = place{node: g.furtherNode(), full: maxPaths}
-		case callsum.PathFunction, callsum.PathTruncated:
-			if functions[path.Label] == functionNone {
-				functions[path.Label], full[path.Label] = g.function(to, i.Functions[path.Label])
-			}
-			p = g.callee(to, p, functions[path.Label], full[path.Label])
-		}
-		g.places[n] = p
-		if values := &i.Values[n]; *values != (callsum.PathValues{}) {
-			s, full := g.sample(to, p, path.Kind == callsum.PathTruncated)
-			s.add(values)
-			if full = max(full, fullOf); full != noBound {
-				g.folded[full] += values.Calls
-			}
+	to.all = slices.Grow(to.all, max(0, min(len(i.Grown), g.room()/bytesOfSample, g.settings.MaxPaths-len(g.sampleAt))))
+	for n := range i.Grown {
+		grown := &i.Grown[n]
+		s, full := g.sample(to, g.placeOf(to, i, grown.Path), i.Paths[grown.Path].Kind == callsum.PathTruncated)
+		s.add(&grown.PathValues)
+		if full = max(full, fullOf); full != noBound {
+			g.folded[full] += grown.Calls
 		}
 	}
 }
 
-// findNeeded sets isNeeded for paths that grew, and for all above them. It returns how many are
-// needed, and how many of them grew.
-func (g *Growth) findNeeded(i *callsum.Increment) (needed, grown int) {
-	g.isNeeded = append(g.isNeeded[:0], make([]bool, len(i.Paths))...)
-	for n := len(i.Paths) - 1; n >= 0; n-- {
-		if i.Values[n] != (callsum.PathValues{}) {
-			g.isNeeded[n] = true
-			grown++
-		}
-		if g.isNeeded[n] {
-			g.isNeeded[i.Paths[n].Parent] = true
-			needed++
-		}
+// placeOf returns the place of a path of the increment. It finds those of its callers first.
+func (g *Growth) placeOf(of *samples, i *callsum.Increment, path uint32) place {
+	g.unknown = g.unknown[:0]
+	for at := path; g.places[at].merge != g.merges; at = i.Paths[at].Parent {
+		g.unknown = append(g.unknown, at)
 	}
-	return needed, grown
+	for n := len(g.unknown) - 1; n >= 0; n-- {
+		at := g.unknown[n]
+		g.places[at] = g.below(of, i, g.places[i.Paths[at].Parent], &i.Paths[at])
+	}
+	return g.places[path]
+}
+
+// below returns the place of a path whose parent is in place p.
+func (g *Growth) below(of *samples, i *callsum.Increment, p place, path *callsum.Path) place {
+	switch path.Kind {
+	case callsum.PathLane:
+		if p.lane, p.full = g.lane(of, i.Lanes[path.Label]); p.lane == laneFurther {
+			p = place{node: g.furtherNode(), full: p.full}
+		}
+	case callsum.PathRest:
+		p = place{node: g.furtherNode(), full: maxPaths}
+	case callsum.PathFunction, callsum.PathTruncated:
+		l := &g.labels[path.Label]
+		if l.merge != g.merges {
+			l.merge = g.merges
+			l.function, l.full = g.function(of, i.Functions[path.Label])
+		}
+		p = g.callee(of, p, l.function, l.full)
+	case callsum.PathTop:
+	}
+	p.merge = g.merges
+	return p
 }
 
 // callee returns the place of a function that is called in another place. full is the bound that left no room
@@ -474,11 +487,14 @@ const (
 	bytesOfSample   = 95
 	// bytesOfOrigin is with the sample of paths without room.
 	bytesOfOrigin = 160 + bytesOfSample
-	bytesOfPlace  = 17
-	// bytesOfAdded is for an increment, bytesOfPath for each path of it, and bytesOfName for each
-	// function and lane. Streams share the names, and may have forgotten them.
+	// bytesOfPlace is for a path of the longest increment, and bytesOfLabel for a function.
+	bytesOfPlace = 20
+	bytesOfLabel = 12
+	// bytesOfAdded is for an increment, bytesOfGrown for each growth in it, bytesOfPath for each path, and
+	// bytesOfName for each function and lane. Streams share paths and names, and may have forgotten them.
 	bytesOfAdded = 200
-	bytesOfPath  = 36
+	bytesOfGrown = 32
+	bytesOfPath  = 12
 	bytesOfName  = 110
 )
 
@@ -501,5 +517,5 @@ func (g *Growth) room() int {
 // merged is about the memory of all that has nodes.
 func (g *Growth) merged() int {
 	return bytesOfGrowth + g.bytes + bytesOfText*len(g.texts) + bytesOfFunction*len(g.functions) + bytesOfLane*len(g.lanes) +
-		bytesOfNode*len(g.nodes) + bytesOfSample*len(g.sampleAt) + bytesOfOrigin*len(g.origins) + bytesOfPlace*cap(g.places)
+		bytesOfNode*len(g.nodes) + bytesOfSample*len(g.sampleAt) + bytesOfOrigin*len(g.origins) + bytesOfPlace*cap(g.places) + bytesOfLabel*cap(g.labels)
 }

@@ -67,7 +67,7 @@ type tree struct{ callsum.Increment }
 
 func newTree(functions ...string) *tree {
 	t := &tree{}
-	t.Paths, t.Values = []callsum.Path{{Kind: callsum.PathTop}}, make([]callsum.PathValues, 1)
+	t.Paths = []callsum.Path{{Kind: callsum.PathTop}}
 	for _, name := range functions {
 		t.Functions = append(t.Functions, &callevent.Function{Qualified: name, File: name + ".java", Line: 7})
 	}
@@ -77,8 +77,11 @@ func newTree(functions ...string) *tree {
 // path adds a path, and returns its index.
 func (t *tree) path(parent, label uint32, kind callsum.PathKind, v callsum.PathValues) uint32 {
 	t.Paths = append(t.Paths, callsum.Path{Parent: parent, Label: label, Kind: kind})
-	t.Values = append(t.Values, v)
-	return uint32(len(t.Paths) - 1)
+	added := uint32(len(t.Paths) - 1)
+	if v != (callsum.PathValues{}) {
+		t.Grown = append(t.Grown, callsum.PathGrowth{Path: added, PathValues: v})
+	}
+	return added
 }
 
 func (t *tree) call(parent, function uint32, calls, errors uint64, self int64) uint32 {
@@ -92,12 +95,10 @@ func line(service, stack, attributes string) string {
 
 // model adds the growth of a stream to sums by line, without any bound.
 func (t *tree) model(service string, sums map[string]callsum.PathValues) {
-	for n, v := range t.Values {
-		if v == (callsum.PathValues{}) {
-			continue
-		}
+	for _, grown := range t.Grown {
+		n := grown.Path
 		var stack, attributes []string
-		for at := n; at != 0; at = int(t.Paths[at].Parent) {
+		for at := n; at != 0; at = t.Paths[at].Parent {
 			switch path := t.Paths[at]; path.Kind {
 			case callsum.PathFunction, callsum.PathTruncated:
 				f := t.Functions[path.Label]
@@ -123,7 +124,7 @@ func (t *tree) model(service string, sums map[string]callsum.PathValues) {
 			attributes = append(attributes, "callbraid.truncated=true")
 		}
 		key := line(service, strings.Join(stack, " < "), strings.Join(attributes, ", "))
-		addTo(sums, key, v)
+		addTo(sums, key, grown.PathValues)
 	}
 }
 

@@ -39,10 +39,10 @@ var hostileNames = map[string]string{
 	"very long":               strings.Repeat("x", 1<<20),
 }
 
-// someNames are those of which tests make every page: two where they are to be short, which
-// go through the same code as all.
-func someNames() map[string]string {
-	if !testing.Short() {
+// someNames returns the names of which tests make every page: all, or two in a short test. The two go through the same
+// code as all.
+func someNames(short bool) map[string]string {
+	if !short {
 		return hostileNames
 	}
 	some := map[string]string{}
@@ -121,7 +121,7 @@ func TestThePageOfAProfileHasItsUnit(t *testing.T) {
 
 // The test follows all links and sends all forms, with hostile names, and checks each page.
 func TestAllLinksAndFormsOfPagesWork(t *testing.T) {
-	for what, name := range someNames() {
+	for what, name := range someNames(testing.Short()) {
 		t.Run(what, func(t *testing.T) {
 			if len(name) > 1<<16 {
 				t.Skip("the bound of names keeps it out of addresses: see TestANameOfAMegabyteIsShownShort")
@@ -254,7 +254,7 @@ func TestANameOfAMegabyteIsShownShort(t *testing.T) {
 }
 
 func TestPprofsPagesShowNamesAsText(t *testing.T) {
-	for what, name := range someNames() {
+	for what, name := range someNames(testing.Short()) {
 		t.Run(what, func(t *testing.T) {
 			if len(name) > 1<<16 {
 				t.Skip("it takes seconds: see TestANameOfAMegabyteIsShownShort")

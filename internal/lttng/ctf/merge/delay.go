@@ -17,10 +17,10 @@ func (m *Merger) updateOrder(s *Stream) {
 		m.catchUp(s)
 	}
 	if s.late != nil && s.head == headNone {
-		m.order.remove(s.number)
+		m.order.remove(s.rank.number())
 		return
 	}
-	m.order.put(key{s.key, s.number})
+	m.order.put(key{s.key, s.rank})
 }
 
 // stopRunning ends the run of the last event's stream.
@@ -49,7 +49,7 @@ func (m *Merger) catchUp(s *Stream) {
 func (m *Merger) overtake() bool {
 	waiting := lastKey
 	for _, k := range m.order.keys {
-		if head := m.streams[k.number].head; head != headNone && head != headEnd && k.less(waiting) {
+		if head := m.streams[k.rank.number()].head; head != headNone && head != headEnd && k.less(waiting) {
 			waiting = k
 		}
 	}
@@ -58,7 +58,7 @@ func (m *Merger) overtake() bool {
 	}
 	var passed []*Stream
 	for _, k := range m.order.keys {
-		s := m.streams[k.number]
+		s := m.streams[k.rank.number()]
 		if s.head != headNone || waiting.less(k) {
 			continue
 		}
@@ -73,7 +73,7 @@ func (m *Merger) overtake() bool {
 			m.awaited, m.deadline = true, until
 		}
 	}
-	slices.SortFunc(passed, func(a, b *Stream) int { return cmp.Compare(a.number, b.number) })
+	slices.SortFunc(passed, func(a, b *Stream) int { return cmp.Compare(a.rank, b.rank) })
 	for _, s := range passed {
 		m.passBy(s, Overtaken)
 	}
@@ -83,7 +83,7 @@ func (m *Merger) overtake() bool {
 // passBy lets the other streams continue without a stream for which they wait.
 func (m *Merger) passBy(s *Stream, cause Cause) {
 	m.fallBehind(s, cause, max(s.key, m.passed))
-	m.order.remove(s.number)
+	m.order.remove(s.rank.number())
 }
 
 // Deadline returns the time, on the clock of Advance, at which the Merger overtakes the next stream for which the

@@ -15,8 +15,10 @@
 //
 // The head of a stream is its oldest event or end of a loss that Next has not returned. A stream with no waiting
 // input has a promise instead: all further input will be at least as new. A heap orders the streams by the time of
-// head or promise, and then by the order of AddStream. If the first stream has a head, Next returns it. If it has
-// only a promise, all streams wait for it, because its next input may be older than all other heads.
+// head or promise, then by class and instance, and then by the order of AddStream. If the first stream has a head, Next
+// returns it. If it has only a promise, all streams wait for it, because its next input may be older than all other
+// heads.
+//
 // # Delay
 //
 // Streams wait at most Options.MaxDelay for a stream that sends nothing. Then it is overtaken: the others continue

@@ -8,16 +8,40 @@ import "math"
 // key is the place of a stream in the order.
 type key struct {
 	time int64
-	// number is the number of the stream. It orders streams of the same time.
-	number int
+	// rank orders streams of the same time.
+	rank rank
 }
 
 func (k key) less(other key) bool {
-	return k.time < other.time || k.time == other.time && k.number < other.number
+	return k.time < other.time || k.time == other.time && k.rank < other.rank
 }
 
 // lastKey is after all keys of streams.
-var lastKey = key{math.MaxInt64, math.MaxInt}
+var lastKey = key{math.MaxInt64, math.MaxUint64}
+
+// rank is the place of a stream among those of the same time: by class, by instance, and by number. Class and instance
+// are those of its packets. For LTTng they are the channel and the CPU. So the order of events does not depend on the
+// order in which a relay daemon or a directory lists the streams. The rank of a stream without packets is that of class
+// 0 and instance 0.
+type rank uint64
+
+const (
+	// The lowest bits of a rank are the number, the next ones the instance. Higher classes and instances share a value.
+	numberBits, instanceBits = 32, 20
+	maxInstance              = 1<<instanceBits - 1
+	maxClass                 = 1<<(64-numberBits-instanceBits) - 1
+)
+
+// of returns the rank of a stream with packets of a class and an instance.
+func (r rank) of(class, instance uint64) rank {
+	return rank(min(class, maxClass)<<(numberBits+instanceBits)|min(instance, maxInstance)<<numberBits) | rank(r.number())
+}
+
+// number returns the number of the stream.
+func (r rank) number() int { return int(r & (1<<numberBits - 1)) }
+
+// renumbered returns the rank with another number.
+func (r rank) renumbered(number int) rank { return r - rank(r.number()) + rank(number) }
 
 // heap contains the streams with a place in the order, the one with the smallest key in front. It has no pointers,
 // because it changes with almost every event.
@@ -39,7 +63,7 @@ func (h *heap) renumber(from, to int) {
 	at := h.places[from]
 	h.places[from] = notPlaced
 	if h.places[to] = at; at != notPlaced {
-		h.keys[at].number = to
+		h.keys[at].rank = h.keys[at].rank.renumbered(to)
 	}
 }
 
@@ -59,7 +83,7 @@ func (h *heap) second() key {
 
 // put inserts a stream, or moves it to the place of its new key.
 func (h *heap) put(k key) {
-	at := h.places[k.number]
+	at := h.places[k.rank.number()]
 	if at == notPlaced {
 		at = len(h.keys)
 		h.keys = append(h.keys, k)
@@ -120,5 +144,5 @@ func (h *heap) down(i int, k key) {
 
 func (h *heap) set(i int, k key) {
 	h.keys[i] = k
-	h.places[k.number] = i
+	h.places[k.rank.number()] = i
 }

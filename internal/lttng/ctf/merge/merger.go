@@ -128,7 +128,7 @@ func (m *Merger) AddStream(id uint64, name string) *Stream {
 		m.renumber()
 	}
 	s := &Stream{
-		ID: id, Name: name, merger: m, number: len(m.streams), reader: ctf.NewReader(m.trace),
+		ID: id, Name: name, merger: m, rank: rank(len(m.streams)), reader: ctf.NewReader(m.trace),
 		promise: math.MinInt64, key: math.MinInt64,
 	}
 	m.streams = append(m.streams, s)
@@ -144,8 +144,8 @@ func (m *Merger) renumber() {
 	living := m.streams[:0]
 	for _, s := range m.streams {
 		if s != nil {
-			m.order.renumber(s.number, len(living))
-			s.number = len(living)
+			m.order.renumber(s.rank.number(), len(living))
+			s.rank = s.rank.renumbered(len(living))
 			living = append(living, s)
 		}
 	}
@@ -163,7 +163,7 @@ func (m *Merger) Next() Kind {
 	if s := m.last; m.running && s.reader.Next() {
 		s.read++
 		s.key = s.clock.UnixNano(s.reader.Event.Clock)
-		if s.key >= m.Time && (s.key < m.bound.time || s.key == m.bound.time && s.number < m.bound.number) {
+		if s.key >= m.Time && (s.key < m.bound.time || s.key == m.bound.time && s.rank < m.bound.rank) {
 			m.Time = s.key
 			return Event
 		}
@@ -189,7 +189,7 @@ func (m *Merger) next() Kind {
 		if m.err != nil || len(m.order.keys) == 0 {
 			return Nothing
 		}
-		s := m.streams[m.order.keys[0].number]
+		s := m.streams[m.order.keys[0].rank.number()]
 		switch {
 		case s.head == headNone:
 			if !m.overtake() {
@@ -218,8 +218,8 @@ func (m *Merger) returnHead(s *Stream) Kind {
 	if s.head == headEnd {
 		// The stream's end has no time of its own.
 		m.Stream, m.Time = s, m.passed
-		m.order.remove(s.number)
-		m.streams[s.number], s.over = nil, true
+		m.order.remove(s.rank.number())
+		m.streams[s.rank.number()], s.over = nil, true
 		m.ended++
 		return StreamEnd
 	}

@@ -19,6 +19,20 @@ type Position struct {
 	// end, a value of the clock.
 	After          bool
 	Discarded, End uint64
+	// First is the first packet that was read of the stream.
+	First FirstPacket
+}
+
+// FirstPacket shows whether a stream is the one of a position. The first packets of two recordings can have the same
+// sequence number, or place, but not the same begin.
+type FirstPacket struct {
+	Known           bool
+	Sequence, Begin uint64
+}
+
+// IsOther reports whether a packet is another one with the same sequence number or place.
+func (f FirstPacket) IsOther(sequence, begin uint64) bool {
+	return f.Known && f.Sequence == sequence && f.Begin != begin
 }
 
 // finishedPacket describes the last packet of a stream that was read to its end.
@@ -30,7 +44,10 @@ type finishedPacket struct {
 
 // Position returns the position after the returned events of the stream.
 func (s *Stream) Position() Position {
-	at := Position{Known: s.finished.numbered, After: s.finished.numbered, Next: s.finished.sequence + 1, Discarded: s.finished.discarded, End: s.finished.end}
+	at := Position{
+		Known: s.finished.numbered, After: s.finished.numbered, Next: s.finished.sequence + 1, Discarded: s.finished.discarded,
+		End: s.finished.end, First: s.first,
+	}
 	if sequence, numbered := s.currentSequence(); numbered {
 		at.Known, at.Next, at.Events = true, sequence, s.read
 		if s.head == headEvent && !(s.merger.used && s.merger.last == s) && s.read > 0 {
@@ -58,7 +75,7 @@ func (s *Stream) Resume(at Position) {
 	if !at.Known {
 		return
 	}
-	s.resume = &at
+	s.resume, s.first = &at, at.First
 	if at.After {
 		s.reader.Continue(ctf.Past{Sequence: at.Next - 1, Discarded: at.Discarded, End: at.End})
 		s.finished = finishedPacket{any: true, numbered: true, sequence: at.Next - 1, discarded: at.Discarded, end: at.End}

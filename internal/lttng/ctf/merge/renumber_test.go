@@ -34,7 +34,7 @@ stream { id = 0; packet.context := struct { integer { size = 64; map = clock.c.v
 	}
 	last.End()
 	first.End()
-	// They are in the order of AddStream, as are results of the same time.
+	// They are in the order of AddStream, as are results of the same time and instance.
 	for _, s := range []*Stream{first, last} {
 		require.Equal(t, StreamEnd, m.Next())
 		require.Same(t, s, m.Stream)

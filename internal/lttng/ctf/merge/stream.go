@@ -18,7 +18,7 @@ type Stream struct {
 	Name string
 
 	merger *Merger
-	number int
+	rank   rank
 
 	queue queue
 	// ended is set after End, over after Next has returned StreamEnd.
@@ -56,6 +56,7 @@ type Stream struct {
 	// peek reads packets before reader does.
 	peek     *ctf.Reader
 	largest  uint64 // event in a packet with losses, in bits
+	first    FirstPacket
 	finished finishedPacket
 	resume   *Position
 }

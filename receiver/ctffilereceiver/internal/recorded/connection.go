@@ -91,9 +91,9 @@ func (c *Connection) Close() error {
 }
 
 // Metadata returns metadata that was not sent yet.
-func (c *Connection) Metadata(context.Context, uint64, []byte) (lttnglive.MetadataReply, error) {
+func (c *Connection) Metadata(ctx context.Context, _ uint64, _ []byte) (lttnglive.MetadataReply, error) {
 	for _, dir := range c.trace.directories() {
-		text, err := c.newMetadata(dir)
+		text, err := c.newMetadata(ctx, dir)
 		if err != nil {
 			return lttnglive.MetadataReply{}, err
 		}
@@ -105,14 +105,14 @@ func (c *Connection) Metadata(context.Context, uint64, []byte) (lttnglive.Metada
 }
 
 // newMetadata returns the text in a directory after the text that was sent.
-func (c *Connection) newMetadata(dir string) ([]byte, error) {
+func (c *Connection) newMetadata(ctx context.Context, dir string) ([]byte, error) {
 	if !c.hasNewMetadata(dir) {
 		return nil, nil
 	}
 	if err := c.room(2 * int(min(c.metadata[dir], int64(c.settings.MaxMetadataBytes)))); err != nil {
 		return nil, err
 	}
-	text, err := readMetadata(dir, c.settings.MaxMetadataBytes)
+	text, err := readMetadata(ctx, dir, c.settings.MaxMetadataBytes)
 	if err != nil {
 		return nil, session.BadData(session.BadMetadata, err)
 	}
@@ -142,8 +142,8 @@ func (c *Connection) hasNewMetadata(dir string) bool {
 // Identified passes the parsed metadata.
 func (c *Connection) Identified(t *ctf.Trace) { c.ctf, c.head = t, ctf.NewReader(t) }
 
-// Resume announces the position of a stream.
-func (c *Connection) Resume(id uint64, at merge.Position) { c.streams[id].resume(at) }
+// Resume announces the position of a stream. It returns false if that is a position in another recording.
+func (c *Connection) Resume(id uint64, at merge.Position) bool { return c.streams[id].resume(at) }
 
 // NewStreams returns the streams of files that were found since the last call:
 //
@@ -209,8 +209,11 @@ func (c *Connection) findFiles() error {
 				if f.size > known.size {
 					c.noteGrowth(c.settings.Now())
 				}
+				grows := f.size > known.size
 				known.size, known.info = f.size, f.info
-				continue
+				if !grows || !c.wasCut(known) {
+					continue
+				}
 			}
 			if known != nil {
 				c.giveUp(known, f)
@@ -223,6 +226,16 @@ func (c *Connection) findFiles() error {
 		}
 	}
 	return nil
+}
+
+// wasCut reports whether the first packet of a file that has grown is another one: the content was cut before.
+func (c *Connection) wasCut(f *file) bool {
+	if f.wasCut || !f.hasHead || f.opened == nil {
+		return f.wasCut
+	}
+	p, _, err := c.readHead(f, 0)
+	f.wasCut = err != nil || p.Begin != f.begin || f.key != f.path && p.Sequence != f.sequence
+	return f.wasCut
 }
 
 // giveUp ends the reading of a file that was replaced. If it is open, and its content was not cut, the rest is read.
@@ -312,7 +325,11 @@ func (c *Connection) keyOf(f *file, all bool) (string, error) {
 	if errors.Is(err, errShort) && !all {
 		return "", nil
 	}
-	if key, ok := streamKey(&p); err == nil && ok {
+	if err != nil {
+		return f.path, nil
+	}
+	f.hasHead, f.begin = true, p.Begin
+	if key, ok := streamKey(&p); ok {
 		f.sequence = p.Sequence
 		return key, nil
 	}
@@ -455,11 +472,16 @@ func (c *Connection) readHead(f *file, offset int64) (ctf.Packet, int, error) {
 	}
 }
 
-// resume sets the position: earlier packets were read.
-func (s *stream) resume(at merge.Position) {
+// resume sets the position: earlier packets were read. It returns false if the first packet shows that another recording
+// was read.
+func (s *stream) resume(at merge.Position) bool {
+	if f := s.files[0]; f.hasHead && at.First.IsOther(f.sequence, f.begin) {
+		return false
+	}
 	if at.Known {
 		s.skipping, s.from = true, at.Next
 	}
+	return true
 }
 
 // next returns the index of the next packet. In a loop:
@@ -547,6 +569,7 @@ func (s *stream) isAtEnd(f *file) (bool, error) {
 	}
 	if grown {
 		s.conn.noteGrowth(s.conn.settings.Now())
+		f.unreadable = f.unreadable || s.conn.wasCut(f)
 	}
 	return s.offset >= f.size || f.unreadable, nil
 }
@@ -611,6 +634,7 @@ func (s *stream) waitForMore(f *file, err error) (lttnglive.Index, error) {
 		return s.lose(failed)
 	} else if grown {
 		s.conn.noteGrowth(s.conn.settings.Now())
+		f.unreadable = f.unreadable || s.conn.wasCut(f)
 		return lttnglive.Index{Status: lttnglive.IndexRetry}, nil
 	}
 	if !s.isFinal() {

@@ -58,9 +58,12 @@ type file struct {
 	info os.FileInfo
 	// opened is nil before the first read.
 	opened *os.File
-	// key is that of its stream, and sequence the sequence number of the first packet.
-	key      string
-	sequence uint64
+	// key is that of its stream. sequence and begin are those of the first packet, if hasHead.
+	key             string
+	hasHead         bool
+	sequence, begin uint64
+	// wasCut is set if the content was cut, and is larger now than at the last look.
+	wasCut bool
 	// unreadable is set if the place of the next packet is not known.
 	unreadable bool
 }
@@ -91,7 +94,9 @@ func (f *file) grow() (bool, error) {
 }
 
 // isReplaced reports whether another file is at the path now, or the content was cut.
-func (f *file) isReplaced(by *file) bool { return by.size < f.size || !os.SameFile(f.info, by.info) }
+func (f *file) isReplaced(by *file) bool {
+	return f.wasCut || by.size < f.size || !os.SameFile(f.info, by.info)
+}
 
 // state returns a number made from the path, the size and the time of the last change.
 func (f *file) state() uint64 {

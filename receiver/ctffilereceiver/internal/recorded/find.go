@@ -4,6 +4,7 @@
 package recorded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,8 +32,8 @@ type Finder struct {
 var errTooMany = errors.New("expected fewer files and directories")
 
 // Find returns the directories of all traces that match, sorted. An error names a directory that cannot be read, or a
-// bound. The directories that were found are returned with it.
-func (f *Finder) Find() ([]string, error) {
+// bound, or is the reason why ctx is done. The directories that were found are returned with it.
+func (f *Finder) Find(ctx context.Context) ([]string, error) {
 	var failed []error
 	found := map[string]bool{}
 	entries := 0
@@ -49,6 +50,8 @@ func (f *Finder) Find() ([]string, error) {
 		named := func(name string) string { return pattern.root() + strings.TrimPrefix(name, root) }
 		err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 			switch entries++; {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
 			case entries > maxEntries:
 				return fmt.Errorf("include %q: %w: there are more than %d", pattern.text, errTooMany, maxEntries)
 			case err != nil && errors.Is(err, fs.ErrNotExist):

@@ -4,6 +4,8 @@
 package recorded
 
 import (
+	"bytes"
+	"context"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -31,6 +33,8 @@ type Trace struct {
 	Identity
 	settings *Settings
 
+	// known is metadata of the trace. The goroutine that finds directories uses it.
+	known knownMetadata
 	// read is the number of bytes of packets that the session has read or skipped.
 	read atomic.Int64
 
@@ -41,7 +45,8 @@ type Trace struct {
 	// states are the sums of the states of files by directory, at the last search. ended are those that the last session
 	// has read, or nil.
 	states, ended map[string]uint64
-	// place returns an error with the file of a packet of the current connection. Its goroutine uses it.
+	// place returns an error with the file of a packet of the current connection. Its goroutine uses it. It is nil while
+	// there is no session.
 	place func(stream string, offset uint64, err error) error
 }
 
@@ -59,22 +64,44 @@ func (t *Trace) directories() []string {
 	return slices.Clone(t.dirs)
 }
 
-// Join adds a directory, if it belongs to the trace. Its identity has the same key.
-func (t *Trace) Join(dir string) (bool, error) {
-	for _, other := range t.directories() {
-		same, err := sameTrace(other, dir, t.settings.MaxMetadataBytes)
-		if err != nil {
-			continue // removed, or a rotation has moved it
-		}
-		if !same {
+// Join adds a directory, if it belongs to the trace: its metadata continues that of the other directories, or theirs
+// continues its own. Files with other metadata, such as after lttng regenerate metadata, are another trace. The identity
+// of the directory has the same position.
+func (t *Trace) Join(ctx context.Context, dir string) (bool, error) {
+	text, err := readMetadata(ctx, dir, t.settings.MaxMetadataBytes)
+	if err != nil {
+		return false, err
+	}
+	if len(text) < t.known.length || t.known.length == 0 {
+		if !t.isLonger(ctx, text) {
 			return false, nil
 		}
-		break
+	} else if !t.known.begins(text) {
+		return false, nil
+	}
+	if len(text) >= t.known.length {
+		t.known = newKnownMetadata(text)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dirs = append(t.dirs, dir)
 	return true, nil
+}
+
+// isLonger reports whether the metadata in the first directory that can be read begins with a text, or continues it. If
+// none can be read, it is true: rotations move directories.
+func (t *Trace) isLonger(ctx context.Context, text []byte) bool {
+	for _, dir := range t.directories() {
+		other, err := readMetadata(ctx, dir, t.settings.MaxMetadataBytes)
+		if err != nil {
+			continue
+		}
+		if len(other) >= t.known.length {
+			t.known = newKnownMetadata(other)
+		}
+		return bytes.HasPrefix(other, text) || bytes.HasPrefix(text, other)
+	}
+	return ctx.Err() == nil
 }
 
 // forget removes a directory that does not exist any more, unless it is the only one.
@@ -142,6 +169,10 @@ func (t *Trace) setEnded(files map[string]*file) {
 		t.ended[dir] += 0 // a directory without packets
 	}
 }
+
+// Release releases the last connection, which holds the memory of its session. The session's goroutine calls it at its
+// end.
+func (t *Trace) Release() { t.place = nil }
 
 // Damaged reports a packet of a stream that the session cannot read. The session's goroutine calls it.
 func (t *Trace) Damaged(stream string, offset uint64, err error) {

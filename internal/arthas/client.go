@@ -148,7 +148,8 @@ func (c *Client) Exec(ctx context.Context, command Command, limit time.Duration)
 // Identify returns the version of the server, if this package can work with it. Otherwise the error names what answers.
 // It is the first request to a server: a telnet port reads the lines of a request as commands, and knows none of them.
 func (c *Client) Identify(ctx context.Context) (string, error) {
-	e, err := c.Exec(ctx, VersionCommand{}, c.settings.Timeout)
+	const limit = time.Second
+	e, err := c.Exec(ctx, VersionCommand{}, limit)
 	if errors.Is(err, ErrNotHTTP) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		if other := recognize(ctx, c.url); other != nil {
 			return "", c.failed("exec", fmt.Errorf("%w: %w", other, errors.Unwrap(err)))

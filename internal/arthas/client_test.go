@@ -102,7 +102,11 @@ func TestWhatAnswersInPlaceOfArthasIsNamed(t *testing.T) {
 		{"other JSON", empty.URL, arthas.ErrNotArthas},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := clientOf(t, tt.address+"/?username=scott&password=tiger", arthas.Settings{}).Identify(context.Background())
+			settings := arthas.Settings{}
+			if tt.reason == arthas.ErrGreys {
+				settings.Timeout = time.Millisecond // its console may not answer a request with a whole line
+			}
+			_, err := clientOf(t, tt.address+"/?username=scott&password=tiger", settings).Identify(context.Background())
 			require.ErrorIs(t, err, tt.reason)
 			assert.NotContains(t, err.Error(), "tiger")
 			u, _ := url.Parse(tt.address)

@@ -32,13 +32,13 @@ CONFIG ?= config/standalone.yaml
 # with -short. Tests that -short makes smaller also run in full, without the race detector.
 RACE_PACKAGES ?= ./receiver/... ./processor/... ./connector/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... ./internal/bytefrog/hq/... \
 	./internal/lttng/lttnglive/... ./internal/lttng/lttngagent/... ./internal/lttng/symbols/... ./internal/lttng/process/... ./internal/lttng/sim/... ./internal/rbkit/sim/... ./internal/rbkit/zmtp/... \
-	./internal/greys/... ./internal/call/calltree/... ./internal/call/engine/... ./internal/receiverkit/... ./internal/componentkit/...
+	./internal/greys/... ./internal/arthas/... ./internal/call/calltree/... ./internal/call/engine/... ./internal/receiverkit/... ./internal/componentkit/...
 
 # Packages below them without goroutines, also in their tests: generated code, and the computation of metrics and profiles.
 NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest|functionmetrics|pathprofiles)$$
 
 # Decoders of data from other programs: also tested where int has 32 bits, because a size of 32 bits may not fit.
-NARROW_PACKAGES ?= ./internal/bytefrog ./internal/lttng/ctf ./internal/lttng/lttnglive ./internal/lttng/lttngagent ./internal/rbkit ./internal/rbkit/zmtp ./internal/greys/console ./internal/greys/gp
+NARROW_PACKAGES ?= ./internal/bytefrog ./internal/lttng/ctf ./internal/lttng/lttnglive ./internal/lttng/lttngagent ./internal/rbkit ./internal/rbkit/zmtp ./internal/greys/console ./internal/greys/gp ./internal/arthas
 
 # Where the programs are built; `make package` has a folder for each platform.
 BIN ?= $(CURDIR)/bin

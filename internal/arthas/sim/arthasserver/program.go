@@ -1,0 +1,113 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arthasserver
+
+import (
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+)
+
+// Call is a call of a method of the simulated program.
+type Call struct {
+	Class, Method string
+	// Thread is the name of the thread, and ThreadID its ID.
+	Thread   string
+	ThreadID int64
+	Cost     time.Duration
+	// Throws is the type of the exception that the call throws; empty means that it returns. Message is its message.
+	Throws, Message string
+	// Line is the line of the call in its caller.
+	Line int
+	// Children are the calls that it makes.
+	Children []Call
+}
+
+// class is a loaded class.
+type class struct {
+	name    string
+	methods []string
+	// registered means that the server knows that it instrumented the class: a reset restores such classes.
+	registered bool
+	// instrumented means that the class is slow. A reset during a job leaves it so.
+	instrumented bool
+}
+
+// program is the simulated program. The server's lock guards it.
+type program struct {
+	classes []*class
+	// begun is when the program started.
+	begun time.Time
+}
+
+func newProgram(methods map[string][]string, now time.Time) *program {
+	p := &program{begun: now}
+	for name, m := range methods {
+		p.classes = append(p.classes, &class{name: name, methods: m})
+	}
+	sort.Slice(p.classes, func(i, j int) bool { return p.classes[i].name < p.classes[j].name })
+	return p
+}
+
+// matching returns the classes whose names match.
+func (p *program) matching(pattern string, isRegexp bool) (found []*class) {
+	for _, c := range p.classes {
+		if matches(pattern, c.name, isRegexp) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// matches reports whether a pattern matches a whole name.
+func matches(pattern, name string, isRegexp bool) bool {
+	expression := pattern
+	if !isRegexp {
+		expression = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
+	}
+	re, err := regexp.Compile("^(?:" + expression + ")$")
+	return err == nil && re.MatchString(name)
+}
+
+// target is what a command instruments.
+type target struct {
+	class, method string
+	isRegexp      bool
+}
+
+func (t target) matches(c Call) bool {
+	return matches(t.class, c.Class, t.isRegexp) && matches(t.method, c.Method, t.isRegexp)
+}
+
+// enhance instruments the methods of a target, and returns their number.
+func (p *program) enhance(t target) (classes, methods int) {
+	for _, c := range p.matching(t.class, t.isRegexp) {
+		classes++
+		n := 0
+		for _, method := range c.methods {
+			if matches(t.method, method, t.isRegexp) {
+				n++
+			}
+		}
+		if methods += n; n > 0 {
+			c.registered, c.instrumented = true, true
+		}
+	}
+	return classes, methods
+}
+
+// reset restores classes, except those of running jobs: these stay instrumented, and no later reset knows them.
+func (p *program) reset(pattern string, isRegexp bool, running []target) (classes int) {
+	for _, c := range p.matching(pattern, isRegexp) {
+		if !c.registered {
+			continue
+		}
+		classes++
+		c.registered = false
+		c.instrumented = slices.ContainsFunc(running, func(t target) bool { return matches(t.class, c.name, t.isRegexp) })
+	}
+	return classes
+}

@@ -1,0 +1,202 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arthasserver
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// result is a result as the server sends it.
+type result map[string]any
+
+// session is a session of the server. The server's lock guards it.
+type session struct {
+	id               string
+	created, used    time.Time
+	consumers        []*consumer
+	shared           []result
+	inputStatus      string
+	job              *job
+	made             int
+	userID           string
+	reportsUnhealthy bool
+}
+
+// consumer is a queue of a session for one client.
+type consumer struct {
+	id      string
+	queue   []result
+	used    time.Time
+	polling bool
+	closed  bool
+	// changed has an element after the queue or closed changed.
+	changed chan struct{}
+}
+
+func randomID() string {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b) // never fails
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// join adds a consumer, which gets the results that the session has sent.
+func (s *session) join(now time.Time, joined bool) *consumer {
+	s.made++
+	c := &consumer{id: fmt.Sprintf("%s_%d", strings.ReplaceAll(randomID(), "-", ""), s.made), used: now, changed: make(chan struct{}, 1)}
+	if joined {
+		c.add(result{"type": "input_status", "jobId": 0, "inputStatus": "DISABLED"})
+		for _, r := range s.shared {
+			c.add(r)
+		}
+		if s.inputStatus != "" {
+			c.add(result{"type": "input_status", "jobId": 0, "inputStatus": s.inputStatus})
+		}
+	}
+	s.consumers = append(s.consumers, c)
+	return c
+}
+
+// queueLength is the length of all queues of a session.
+const queueLength = 50
+
+// add appends a result. A full queue drops its oldest.
+func (c *consumer) add(r result) {
+	if len(c.queue) == queueLength {
+		c.queue = c.queue[1:]
+	}
+	c.queue = append(c.queue, r)
+	c.wake()
+}
+
+func (c *consumer) wake() {
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (c *consumer) healthy(now time.Time, patience time.Duration) bool {
+	return c.polling || len(c.queue) < queueLength || now.Sub(c.used) < patience
+}
+
+// send appends a result to all queues. If no client pulls, it interrupts the job.
+func (s *session) send(srv *Server, r result) {
+	now := srv.settings.now()
+	if r["type"] == "input_status" {
+		s.inputStatus = r["inputStatus"].(string)
+	} else {
+		if len(s.shared) == queueLength {
+			s.shared = s.shared[1:]
+		}
+		s.shared = append(s.shared, r)
+	}
+	healthy := 0
+	for _, c := range s.consumers {
+		if c.healthy(now, srv.settings.Patience) {
+			healthy++
+		}
+		c.add(r)
+	}
+	if len(s.consumers) == 0 || healthy > 0 {
+		s.reportsUnhealthy = false
+		return
+	}
+	if !s.reportsUnhealthy && s.job != nil {
+		s.reportsUnhealthy = true
+		s.job.end(srv, 0, "")
+		s.send(srv, result{"type": "message", "jobId": 0, "message": "all consumers are unhealthy, current job was interrupted."})
+	}
+}
+
+func (s *session) input(srv *Server, status string) {
+	s.send(srv, result{"type": "input_status", "jobId": 0, "inputStatus": status})
+}
+
+// The server's limits.
+const (
+	pageLength  = 20
+	packedItems = 100
+	execLength  = 500
+)
+
+// poll waits for results, and returns a page. It is called without the server's lock.
+func (srv *Server) poll(c *consumer) []result {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	c.used = srv.settings.now()
+	if c.polling {
+		// The real server waits for the other poll.
+		srv.unlocked(func() { srv.wait(srv.settings.PullWait / 4) })
+		if c.polling {
+			return []result{}
+		}
+	}
+	c.polling = true
+	deadline := time.NewTimer(srv.settings.PullWait)
+	defer deadline.Stop()
+	page, items := []result{}, 0
+	wait, over := deadline.C, false
+	for !c.closed && len(page) < pageLength && items < packedItems {
+		if len(c.queue) > 0 {
+			page, c.queue = append(page, c.queue[0]), c.queue[1:]
+			items += itemsOf(page[len(page)-1])
+			if len(page) == 1 {
+				gather := time.NewTimer(srv.settings.Gather)
+				defer gather.Stop()
+				wait = gather.C
+			}
+			continue
+		}
+		if over {
+			break
+		}
+		srv.unlocked(func() {
+			select {
+			case <-c.changed:
+			case <-wait:
+				over = true
+			case <-srv.done:
+				over = true
+			}
+		})
+	}
+	c.polling, c.used = false, srv.settings.now()
+	return page
+}
+
+// itemsOf is the number of items that a result counts for: the elements of its own lists and maps.
+func itemsOf(r result) int {
+	n := 0
+	for name, value := range r {
+		switch v := value.(type) {
+		case []any:
+			n += len(v)
+		case result:
+			if name == "memoryInfo" || name == "threadStateCount" || name == "jvmInfo" {
+				n += len(v)
+			}
+		}
+	}
+	return max(1, n)
+}
+
+// unlocked runs a function without the server's lock.
+func (srv *Server) unlocked(f func()) {
+	srv.mu.Unlock()
+	defer srv.mu.Lock()
+	f()
+}
+
+// wait waits for a time, or until the server closes.
+func (srv *Server) wait(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-srv.done:
+	}
+}

@@ -60,11 +60,15 @@ func (s *sums) findPaths(l *lane) {
 	}
 }
 
-// count adds a call that ends.
+// count adds a call that ends. The time of a dropped call stays with its caller, except the time of its counted callees.
 func (s *sums) count(f, parent *frame, o *outcome) {
 	duration := o.end - f.start
 	if parent != nil {
-		parent.callees += duration
+		if o.truncated != 0 && s.settings.DropTruncated {
+			parent.callees += f.callees
+		} else {
+			parent.callees += duration
+		}
 	}
 	switch {
 	case o.unwound:

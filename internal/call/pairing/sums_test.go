@@ -128,9 +128,18 @@ func functionStep(f *callevent.Function) string { return "/" + f.Qualified + f.T
 func (s *totals) addCalls(settings *Settings, calls []finished) {
 	byNumber, callees := map[uint64]*finished{}, map[uint64]int64{}
 	for i := range calls {
+		byNumber[calls[i].Sequence] = &calls[i]
+	}
+	dropped := func(c *finished) bool { return c.Truncated != 0 && settings.DropTruncated }
+	for i := range calls {
 		c := &calls[i]
-		byNumber[c.Sequence] = c
-		callees[c.Parent] += c.End - c.Start
+		parent := c.Parent
+		for parent != NoParent && dropped(byNumber[parent]) {
+			parent = byNumber[parent].Parent
+		}
+		if !dropped(c) {
+			callees[parent] += c.End - c.Start
+		}
 	}
 	var path func(c *finished) string
 	path = func(c *finished) string {
@@ -144,7 +153,7 @@ func (s *totals) addCalls(settings *Settings, calls []finished) {
 	}
 	for i := range calls {
 		c := &calls[i]
-		if c.Truncated != 0 && settings.DropTruncated {
+		if dropped(c) {
 			continue
 		}
 		duration := c.End - c.Start
@@ -505,5 +514,22 @@ func TestTheMemoryOfAStreamIncludesItsSums(t *testing.T) {
 	none, paths := bytes(nil), bytes(&callsum.Settings{Paths: true, MaxPaths: 1000})
 	if more := paths - none; more < 500*44 || more > 500*500 {
 		t.Errorf("%d bytes without sums, %d with 500 paths", none, paths)
+	}
+}
+
+// The time of a dropped call stays with its caller, and that of the dropped call's callees with them.
+func TestTheTimeOfADroppedCallIsThatOfItsCaller(t *testing.T) {
+	settings := wide()
+	settings.Sums, settings.DropTruncated = &callsum.Settings{Paths: true, MaxPaths: 1000}, true
+	r := newRig(&settings, 1)
+	batch("0 +a\n1 +b\n2 +c\n4 -c\n9 -a")(r)
+	batch("3 .\n5 .\n6 .\n7 .\n8 .")(r)
+	r.takeSums()
+	checkNoFault(t, r)
+	got := newTotals()
+	got.addIncrement(&r.sums[0])
+	got.functions = nil
+	if d := difference("/a/b/c: {Calls:1 Errors:0 Self:20}\n/a: {Calls:1 Errors:0 Self:70}\n", got.String()); d != "" {
+		t.Error(d)
 	}
 }

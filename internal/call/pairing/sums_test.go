@@ -429,14 +429,14 @@ func TestOpenCallsDoNotPreventThatIdlePathsAreForgotten(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		settings callsum.Settings
+		settings *callsum.Settings
 		// threads stay in frames calls of depth. They leave and enter again left of them in each interval.
 		threads, frames, left int
 		// interval plays the other threads.
 		interval func(p *program, n int)
 	}{
 		"parked threads with common frames": {
-			settings: callsum.Settings{Paths: true, MaxPaths: 100}, threads: 10, frames: 8,
+			settings: &callsum.Settings{Paths: true, MaxPaths: 100}, threads: 10, frames: 8,
 			interval: func(p *program, n int) {
 				for i := range 20 {
 					function := 1000 + 20*n + i
@@ -446,7 +446,7 @@ func TestOpenCallsDoNotPreventThatIdlePathsAreForgotten(t *testing.T) {
 			},
 		},
 		"busy threads": {
-			settings: callsum.Settings{Paths: true, ByThread: true, MaxPaths: 2000}, threads: 45, frames: 10, left: 5,
+			settings: &callsum.Settings{Paths: true, ByThread: true, MaxPaths: 2000}, threads: 45, frames: 10, left: 5,
 			interval: func(p *program, n int) {
 				for i := range 10 {
 					nested(p, 500+10*n+i, 0, 5, true)
@@ -457,7 +457,7 @@ func TestOpenCallsDoNotPreventThatIdlePathsAreForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			settings := wide()
-			settings.Sums = &c.settings
+			settings.Sums = c.settings
 			r, p := newRig(&settings, 1), &program{}
 			for lane := range c.threads {
 				nested(p, lane, 0, c.frames, true)

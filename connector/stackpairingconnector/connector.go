@@ -256,7 +256,7 @@ func (p *pairer) send(ctx context.Context, patience time.Duration) {
 // take returns what the sums have now. The exemplars are older than the sums, so each is a call that the sums contain.
 func (p *pairer) take() (metrics interval[pmetric.Metrics], profiles interval[pprofile.Profiles]) {
 	exemplars := p.sums.swapExemplars()
-	p.engine.TakeSums()
+	p.engine.PassSums()
 	now := time.Now()
 	if p.metrics.isConnected() {
 		md := p.sums.takeMetrics(now, exemplars)

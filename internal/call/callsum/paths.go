@@ -4,6 +4,7 @@
 package callsum
 
 import (
+	"iter"
 	"slices"
 	"unsafe"
 
@@ -19,8 +20,8 @@ type paths struct {
 	states []pathState
 	// grown are the paths that grew since the last increment.
 	grown []uint32
-	// isRecent has an entry for each path of the last increment: it has grown since the last call of forgetIdle. recent
-	// is the number of such paths.
+	// isRecent has an entry for each path: it, or a path below it, has grown since the last call of forgetIdle. recent is the
+	// number of such paths.
 	isRecent []bool
 	recent   int
 	// children finds paths by parent, label and kind.
@@ -62,6 +63,7 @@ func newPaths(settings *Settings) paths {
 func (p *paths) append(path Path) uint32 {
 	p.all = append(p.all, path)
 	p.states = append(p.states, pathState{calleeFunction: noFunction})
+	p.isRecent = append(p.isRecent, false)
 	return uint32(len(p.all) - 1)
 }
 
@@ -161,7 +163,6 @@ const sortedShare = 32
 
 // take returns all paths, and the growth since the last call of take.
 func (p *paths) take() ([]Path, []PathGrowth) {
-	p.isRecent = append(p.isRecent, make([]bool, len(p.all)-len(p.isRecent))...)
 	taken := make([]PathGrowth, 0, len(p.grown))
 	if len(p.grown) <= len(p.all)/sortedShare {
 		slices.Sort(p.grown)
@@ -183,28 +184,43 @@ func (p *paths) take() ([]Path, []PathGrowth) {
 func (p *paths) takeOne(path uint32) PathGrowth {
 	taken := PathGrowth{path, p.states[path].PathValues}
 	p.states[path].PathValues = PathValues{}
-	if !p.isRecent[path] {
+	p.markRecent(path)
+	return taken
+}
+
+// markRecent marks a path, and all paths above it, as recent.
+func (p *paths) markRecent(path uint32) {
+	for ; path != top && !p.isRecent[path]; path = p.all[path].Parent {
 		p.isRecent[path] = true
 		p.recent++
 	}
-	return taken
 }
 
 // idleShare is the part of all paths, one of so many, that may be idle before all are forgotten.
 const idleShare = 4
 
-// forgetIdle forgets all paths if too many of them did not grow since its last call, and reports whether it did. Open calls
-// need their paths, so as many do not count as idle.
-func (p *paths) forgetIdle(open int) bool {
-	idle := len(p.all) - 1 - p.recent - open // without the top
+// forgetIdle forgets all paths if too many of them are idle, and reports whether it did. If calls are in the PathRest, one is too
+// many. A path is idle if it did not grow since the last call of forgetIdle, and no open call needs it. open are the paths
+// of open calls.
+func (p *paths) forgetIdle(open iter.Seq[uint32]) bool {
+	most := len(p.all) / idleShare
+	if p.rest != 0 {
+		most = 0
+	}
+	idle := func() int { return len(p.all) - 1 - p.recent } // without the top
+	if idle() > most {
+		for path := range open {
+			p.markRecent(path)
+		}
+	}
+	forgets := idle() > most
 	clear(p.isRecent)
 	p.recent = 0
-	if idle <= len(p.all)/idleShare {
-		return false
+	if forgets {
+		p.release()
+		*p = newPaths(p.settings)
 	}
-	p.release()
-	*p = newPaths(p.settings)
-	return true
+	return forgets
 }
 
 // release returns the room of the paths to the other streams.

@@ -4,6 +4,7 @@
 package callsum
 
 import (
+	"iter"
 	"slices"
 	"unsafe"
 
@@ -187,9 +188,9 @@ func (f *functionSum) moveTo(taken []FunctionSum, sum FunctionSum) []FunctionSum
 }
 
 // ForgetIdlePaths forgets all paths if a quarter of them belong to no open call, and did not grow since the last call of
-// ForgetIdlePaths. It must follow Take, so no call is lost. open is the number of open calls. If it reports true, the
-// caller finds the paths of lanes and open calls again.
-func (s *Sums) ForgetIdlePaths(open int) bool { return s.paths.forgetIdle(open) }
+// ForgetIdlePaths. If there is no room for further paths, one such path is enough. It must follow Take, so no call is lost.
+// open are the paths of open calls. If it reports true, the caller finds the paths of lanes and open calls again.
+func (s *Sums) ForgetIdlePaths(open iter.Seq[uint32]) bool { return s.paths.forgetIdle(open) }
 
 // Release returns the room of all paths to the other streams. The sums must not be used after
 // it.

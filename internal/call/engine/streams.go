@@ -442,9 +442,9 @@ func (u undecidedStreams) second() time.Duration {
 	return since
 }
 
-// TakeSums passes the growth of all sums on to Settings.Sums. Each stream waits while its values
+// PassSums passes the growth of all sums on to Settings.Sums. Each stream waits while its values
 // are copied. It waits for no delivery: streams that wait for one keep their growth.
-func (s *streams) TakeSums() {
+func (s *streams) PassSums() {
 	for i := range s.shards {
 		s.shards[i].takeSums()
 	}

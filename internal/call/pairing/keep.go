@@ -136,26 +136,27 @@ type KeepCounters struct {
 // Limiter bounds the calls that are kept in a second. Repeated calls in one Call count as one. Several
 // goroutines can use it.
 //
-// A trace passes whole or not at all. One that passes uses up the time that its calls need at
-// the limit. Up to a second of unused time is saved for later traces. So the mean rate is
-// never above the limit, and a trace with more calls than a second has room for can pass.
+// A trace passes whole or not at all. One that passes uses up the time that its calls need at the limit. The next one passes
+// when that time is over. Up to a second of unused time is saved for later traces. So the mean rate is never above the
+// limit, and a trace with more calls than a second has room for can pass.
 //
-// A quarter of the limit is reserved for each of CriterionSlow, CriterionError and CriterionFunction. A trace of
-// such a criterion also passes if others have used up the time, but its criterion has not used up its reserve. So a
-// fast program with many traces of other criteria does not displace a slow one. The reserves also use up
-// the time of all, so the mean rate stays below the limit.
+// A quarter of the limit is reserved for each criterion. The traces of a criterion also use up the time that their calls need
+// at a quarter of the limit. When that time is over, a trace of the criterion passes also if the time of all is used up. So a
+// fast program with many traces of one criterion does not displace a trace of another one. The four quarters are the
+// limit. So the calls of T seconds are at most those of T + 2 seconds at the limit, and four traces more.
 type Limiter struct {
 	now func() time.Duration
+	// perSecond is the limit.
+	perSecond int64
 
 	mu  sync.Mutex
 	all allowance
-	// reserves are those of the criteria. That of CriterionRatio is not used.
+	// reserves are those of the criteria. That of CriterionNone is not used.
 	reserves [CriterionCount]allowance
 }
 
 // allowance is the time that calls use up at a rate.
 type allowance struct {
-	perSecond int64
 	// used is the time up to which calls have used it up. rest is the part of a nanosecond beyond it, in
 	// perSecond-ths.
 	used time.Duration
@@ -167,9 +168,9 @@ const reserveShare = 4
 
 // NewLimiter returns a limiter of calls in a second, at most 1e9. now is the monotonic time.
 func NewLimiter(perSecond int64, now func() time.Duration) *Limiter {
-	l := &Limiter{now: now, all: allowance{perSecond: perSecond, used: now() - time.Second}}
+	l := &Limiter{now: now, perSecond: perSecond, all: allowance{used: now() - time.Second}}
 	for i := range l.reserves {
-		l.reserves[i] = allowance{perSecond: max(1, perSecond/reserveShare), used: l.all.used}
+		l.reserves[i] = l.all
 	}
 	return l
 }
@@ -178,21 +179,18 @@ func NewLimiter(perSecond int64, now func() time.Duration) *Limiter {
 func (l *Limiter) allows(by Criterion, calls int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.now()
-	if l.all.used > now {
-		reserve := &l.reserves[by]
-		if by == CriterionRatio || reserve.used > now {
-			return false
-		}
-		reserve.use(now, calls)
+	now, reserve := l.now(), &l.reserves[by]
+	if l.all.used > now && reserve.used > now {
+		return false
 	}
-	l.all.use(now, calls)
+	l.all.use(now, int64(calls), l.perSecond)
+	reserve.use(now, int64(calls)*reserveShare, l.perSecond)
 	return true
 }
 
 // use uses up the time of calls. Up to a second of earlier time is saved.
-func (a *allowance) use(now time.Duration, calls int) {
-	a.rest += int64(calls) * int64(time.Second)
-	a.used = max(a.used, now-time.Second) + time.Duration(a.rest/a.perSecond)
-	a.rest %= a.perSecond
+func (a *allowance) use(now time.Duration, calls, perSecond int64) {
+	a.rest += calls * int64(time.Second)
+	a.used = max(a.used, now-time.Second) + time.Duration(a.rest/perSecond)
+	a.rest %= perSecond
 }

@@ -5,6 +5,7 @@ package pairing
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
@@ -225,7 +226,7 @@ func TestTheLimiterBoundsTheMeanRateOfKeptCalls(t *testing.T) {
 }
 
 // Traces of one criterion use up the time at a rate above the limit. A trace of another one still passes, also a large one.
-func TestTheLimiterHasAReserveForEachCriterionExceptTheRatio(t *testing.T) {
+func TestTheLimiterHasAReserveForEachCriterion(t *testing.T) {
 	for flood := CriterionSlow; flood < CriterionCount; flood++ {
 		for by := CriterionSlow; by < CriterionCount; by++ {
 			clock := &testClock{now: time.Hour}
@@ -241,12 +242,56 @@ func TestTheLimiterHasAReserveForEachCriterionExceptTheRatio(t *testing.T) {
 				}
 			}
 			expected := 10
-			if by == flood || by == CriterionRatio {
+			if by == flood {
 				expected = 0
 			}
 			// The first second was saved, and each allowance can be exceeded by a trace.
 			if passed < expected || calls > 101_000+2*2000 {
 				t.Errorf("%s beside many of %s: %d of 10 large traces passed, and %d calls in 100 s", by, flood, passed, calls)
+			}
+		}
+	}
+}
+
+// Traces of random sizes and criteria, at random times: in each span of time the calls that passed are those of the limit, of
+// two seconds and of four traces at most. A criterion that always has traces passes a quarter of the limit.
+func TestTheLimiterHoldsItsLimitAndEachReserve(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		perSecond := []int64{1, 2, 3, 5, 100, 20_000}[random.IntN(6)]
+		least := 1 + int(perSecond)/20
+		largest := least + random.IntN([]int{1, int(perSecond), 20_000}[random.IntN(3)])
+		criteria := int(CriterionRatio)
+		steady := CriterionSlow + Criterion(random.IntN(criteria))
+		clock := &testClock{now: time.Hour}
+		l := NewLimiter(perSecond, clock.read)
+		atLimit := func() float64 { return float64(perSecond) * (clock.now - time.Hour).Seconds() }
+		total, ofSteady := 0.0, 0.0
+		lowest := 0.0 // the lowest difference so far between the calls that passed and the limit
+		passes := func(by Criterion) bool {
+			calls := least + random.IntN(1+largest-least)
+			lowest = min(lowest, total-atLimit())
+			if !l.allows(by, calls) {
+				return false
+			}
+			if by == steady {
+				ofSteady += float64(calls)
+			}
+			total += float64(calls)
+			if more, most := total-atLimit()-lowest, float64(2*perSecond+int64(4*largest)); more > most {
+				t.Fatalf("seed %d: %v calls more than at the limit of %d passed, expected at most %v", seed, more, perSecond, most)
+			}
+			return true
+		}
+		for range 1000 {
+			clock.now += time.Duration(random.Int64N(int64(time.Second)))
+			for range random.IntN(10) {
+				passes(CriterionSlow + Criterion(random.IntN(criteria)))
+			}
+			for passes(steady) {
+			}
+			if ofSteady < atLimit()/reserveShare {
+				t.Fatalf("seed %d: %v calls of %s passed, expected a quarter of %v", seed, ofSteady, steady, atLimit())
 			}
 		}
 	}

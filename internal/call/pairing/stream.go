@@ -216,7 +216,7 @@ func (s *Stream) TakeSums() callsum.Increment {
 // interval, as those of threads that have ended. The paths of later calls are made again.
 func (s *Stream) TakeInterval() callsum.Increment {
 	taken := s.TakeSums()
-	s.stacks.sums.forgetIdlePaths(s.stacks.lanes, s.stacks.open)
+	s.stacks.sums.forgetIdlePaths(s.stacks.lanes)
 	return taken
 }
 

@@ -3,7 +3,11 @@
 
 package pairing
 
-import "github.com/callbraid/callbraid/internal/call/callsum"
+import (
+	"iter"
+
+	"github.com/callbraid/callbraid/internal/call/callsum"
+)
 
 // sums are the sums of a stream's calls. They know the call paths of open frames.
 type sums struct {
@@ -56,11 +60,15 @@ func (s *sums) findPaths(l *lane) {
 	}
 }
 
-// count adds a call that ends.
+// count adds a call that ends. The time of a dropped call stays with its caller, except the time of its counted callees.
 func (s *sums) count(f, parent *frame, o *outcome) {
 	duration := o.end - f.start
 	if parent != nil {
-		parent.callees += duration
+		if o.truncated != 0 && s.settings.DropTruncated {
+			parent.callees += f.callees
+		} else {
+			parent.callees += duration
+		}
 	}
 	switch {
 	case o.unwound:
@@ -89,14 +97,27 @@ func (s *sums) take(lanes []lane) callsum.Increment {
 	return s.of.Take(s.names.exceptions)
 }
 
-// forgetIdlePaths forgets call paths that are not in use, after take. open is the number of open frames.
-func (s *sums) forgetIdlePaths(lanes []lane, open int) {
-	if s.of == nil || !s.of.ForgetIdlePaths(open) {
+// forgetIdlePaths forgets call paths that are not in use, after take.
+func (s *sums) forgetIdlePaths(lanes []lane) {
+	if s.of == nil || !s.of.ForgetIdlePaths(openPaths(lanes)) {
 		return
 	}
 	for i := range lanes {
 		lanes[i].path = 0
 		s.findPaths(&lanes[i])
+	}
+}
+
+// openPaths are the call paths of all open frames. A path can be there several times.
+func openPaths(lanes []lane) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i := range lanes {
+			for j := range lanes[i].frames {
+				if !yield(lanes[i].frames[j].path) {
+					return
+				}
+			}
+		}
 	}
 }
 

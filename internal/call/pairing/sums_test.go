@@ -128,9 +128,18 @@ func functionStep(f *callevent.Function) string { return "/" + f.Qualified + f.T
 func (s *totals) addCalls(settings *Settings, calls []finished) {
 	byNumber, callees := map[uint64]*finished{}, map[uint64]int64{}
 	for i := range calls {
+		byNumber[calls[i].Sequence] = &calls[i]
+	}
+	dropped := func(c *finished) bool { return c.Truncated != 0 && settings.DropTruncated }
+	for i := range calls {
 		c := &calls[i]
-		byNumber[c.Sequence] = c
-		callees[c.Parent] += c.End - c.Start
+		parent := c.Parent
+		for parent != NoParent && dropped(byNumber[parent]) {
+			parent = byNumber[parent].Parent
+		}
+		if !dropped(c) {
+			callees[parent] += c.End - c.Start
+		}
 	}
 	var path func(c *finished) string
 	path = func(c *finished) string {
@@ -144,7 +153,7 @@ func (s *totals) addCalls(settings *Settings, calls []finished) {
 	}
 	for i := range calls {
 		c := &calls[i]
-		if c.Truncated != 0 && settings.DropTruncated {
+		if dropped(c) {
 			continue
 		}
 		duration := c.End - c.Start
@@ -399,6 +408,98 @@ func TestAnIncrementIsReadWhileTheStreamGoesOn(t *testing.T) {
 	checkNoFault(t, r)
 }
 
+// Calls of short threads and of new functions always have room, because the paths of earlier ones are forgotten. Open calls
+// need their paths only once: those of parked threads with common frames, and those of threads that leave and enter them again.
+func TestOpenCallsDoNotPreventThatIdlePathsAreForgotten(t *testing.T) {
+	type program struct {
+		sequence uint64
+		events   strings.Builder
+	}
+	happen := func(p *program, lane int, what string, function int) {
+		fmt.Fprintf(&p.events, "%d %d:%sf%d\n", p.sequence, lane, what, function)
+		p.sequence++
+	}
+	nested := func(p *program, lane, from, to int, enter bool) {
+		for i := range to - from {
+			if enter {
+				happen(p, lane, "+", from+i)
+			} else {
+				happen(p, lane, "-", to-1-i)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		settings *callsum.Settings
+		// threads stay in frames calls of depth. They leave and enter again left of them in each interval.
+		threads, frames, left int
+		// interval plays the other threads.
+		interval func(p *program, n int)
+	}{
+		"parked threads with common frames": {
+			settings: &callsum.Settings{Paths: true, MaxPaths: 100}, threads: 10, frames: 8,
+			interval: func(p *program, n int) {
+				for i := range 20 {
+					function := 1000 + 20*n + i
+					nested(p, 500, function, function+1, true)
+					nested(p, 500, function, function+1, false)
+				}
+			},
+		},
+		"busy threads": {
+			settings: &callsum.Settings{Paths: true, ByThread: true, MaxPaths: 2000}, threads: 45, frames: 10, left: 5,
+			interval: func(p *program, n int) {
+				for i := range 10 {
+					nested(p, 500+10*n+i, 0, 5, true)
+					nested(p, 500+10*n+i, 0, 5, false)
+				}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			settings := wide()
+			settings.Sums = c.settings
+			r, p := newRig(&settings, 1), &program{}
+			for lane := range c.threads {
+				nested(p, lane, 0, c.frames, true)
+			}
+			for n := range 20 {
+				for lane := range c.threads {
+					nested(p, lane, c.frames-c.left, c.frames, false)
+					nested(p, lane, c.frames-c.left, c.frames, true)
+				}
+				c.interval(p, n)
+				batch(p.events.String())(r)
+				p.events.Reset()
+				taken := r.stream.TakeInterval()
+				checkNoFault(t, r)
+				for _, grown := range taken.Grown {
+					if taken.Paths[grown.Path].Kind == callsum.PathRest {
+						t.Fatalf("interval %d: %d calls have no path of their own", n, grown.Calls)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Once paths have no room, one idle path is enough that all are forgotten.
+func TestCallsWithoutRoomHavePathsAfterAnInterval(t *testing.T) {
+	settings := wide()
+	settings.Sums = &callsum.Settings{Paths: true, MaxPaths: 20}
+	r := newRig(&settings, 1)
+	batch("0 +a\n1 -a\n2 +b\n3 +c\n4 +d\n5 +e\n6 +g\n7 +h\n8 +i\n9 +j\n10 +k")(r)
+	r.stream.TakeInterval()
+	batch("11 +l\n12 -l")(r)
+	if taken := r.stream.TakeInterval(); len(taken.Grown) != 1 || taken.Paths[taken.Grown[0].Path].Kind != callsum.PathRest {
+		t.Fatalf("paths %+v", taken.Grown)
+	}
+	batch("13 +l\n14 -l")(r)
+	checkNoFault(t, r)
+	if taken := r.stream.TakeInterval(); len(taken.Grown) != 1 || taken.Paths[taken.Grown[0].Path].Kind != callsum.PathFunction {
+		t.Errorf("paths %+v", taken.Grown)
+	}
+}
+
 func TestTheMemoryOfAStreamIncludesItsSums(t *testing.T) {
 	settings := wide()
 	bytes := func(sums *callsum.Settings) int {
@@ -413,5 +514,22 @@ func TestTheMemoryOfAStreamIncludesItsSums(t *testing.T) {
 	none, paths := bytes(nil), bytes(&callsum.Settings{Paths: true, MaxPaths: 1000})
 	if more := paths - none; more < 500*44 || more > 500*500 {
 		t.Errorf("%d bytes without sums, %d with 500 paths", none, paths)
+	}
+}
+
+// The time of a dropped call stays with its caller, and that of the dropped call's callees with them.
+func TestTheTimeOfADroppedCallIsThatOfItsCaller(t *testing.T) {
+	settings := wide()
+	settings.Sums, settings.DropTruncated = &callsum.Settings{Paths: true, MaxPaths: 1000}, true
+	r := newRig(&settings, 1)
+	batch("0 +a\n1 +b\n2 +c\n4 -c\n9 -a")(r)
+	batch("3 .\n5 .\n6 .\n7 .\n8 .")(r)
+	r.takeSums()
+	checkNoFault(t, r)
+	got := newTotals()
+	got.addIncrement(&r.sums[0])
+	got.functions = nil
+	if d := difference("/a/b/c: {Calls:1 Errors:0 Self:20}\n/a: {Calls:1 Errors:0 Self:70}\n", got.String()); d != "" {
+		t.Error(d)
 	}
 }

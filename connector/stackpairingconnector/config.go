@@ -150,7 +150,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	raw := conf.ToStringMap()
 	errs := []error{setting.Units("", raw, *c), setting.Units("keep.", raw["keep"], KeepConfig{})}
 	if fold := raw["fold_repeated"]; !isMap(fold) {
-		errs = append(errs, fmt.Errorf("fold_repeated is %v: write fold_repeated: {shorter_than: %[1]v}", fold))
+		errs = append(errs, fmt.Errorf("fold_repeated is %v: write fold_repeated: {shorter_than: 1ms}", fold))
 	}
 	if keep := raw["keep"]; !isMap(keep) {
 		errs = append(errs, fmt.Errorf("keep is %v: write criteria below it, such as keep: {slower_than: 100ms}", keep))
@@ -182,6 +182,12 @@ func (c *Config) withoutPipeline(traces, metrics, profiles bool) map[string][]st
 	}
 	note("traces", traces, c.Keep.Get() == nil, "keep")
 	note("traces", traces, c.FoldRepeated == defaults.FoldRepeated, "fold_repeated")
+	note("traces", traces, len(c.TraceRoots) == 0, "trace_roots")
+	note("traces", traces, c.MaxSpansPerTrace == defaults.MaxSpansPerTrace, "max_spans_per_trace")
+	note("traces", traces, c.MinDuration == defaults.MinDuration, "min_duration")
+	note("traces", traces, c.MaxDepth == defaults.MaxDepth, "max_depth")
+	note("traces", traces, c.SpanAttributes == defaults.SpanAttributes, "span_attributes")
+	note("traces", traces, c.Limits.MaxUndecidedMiB == defaults.Limits.MaxUndecidedMiB, "limits.max_undecided_mib")
 	note("metrics", metrics, c.Metrics == defaults.Metrics, "metrics")
 	note("profiles", profiles, c.Profiles == defaults.Profiles, "profiles")
 	note("metrics or profiles", metrics || profiles, c.Interval == defaults.Interval, "interval")
@@ -202,6 +208,9 @@ func (c *Config) Validate() error {
 		setting.Between("limits.max_undecided_mib", c.Limits.MaxUndecidedMiB, 1, maxUndecidedMiB),
 		setting.Between("limits.max_sums_mib", c.Limits.MaxSumsMiB, minSumsMiB, maxSumsMiB),
 	}
+	if shorter := c.FoldRepeated.ShorterThan; shorter > 0 && shorter <= c.MinDuration {
+		errs = append(errs, fmt.Errorf("fold_repeated.shorter_than is %v, and min_duration leaves out all of these calls: set it above min_duration, %v, or remove it", shorter, c.MinDuration))
+	}
 	if keep := c.Keep.Get(); keep != nil {
 		errs = append(errs, keep.validate())
 	}
@@ -212,6 +221,9 @@ func (k *KeepConfig) validate() error {
 	var errs []error
 	if k.SlowerThan < 0 {
 		errs = append(errs, fmt.Errorf("keep.slower_than is %v: set it to 0s or more", k.SlowerThan))
+	}
+	if k.SlowerThan > 0 && k.SlowerThan >= k.DecideAfter {
+		errs = append(errs, k.decidedTooEarly("keep.slower_than", k.SlowerThan))
 	}
 	if !(k.Ratio >= 0 && k.Ratio <= 1) {
 		errs = append(errs, fmt.Errorf("keep.ratio is %v: set it to 0 to 1", k.Ratio))
@@ -226,6 +238,9 @@ func (k *KeepConfig) validate() error {
 		if f.SlowerThan < 0 {
 			errs = append(errs, fmt.Errorf("keep.functions[%d].slower_than is %v: set it to 0s or more", i, f.SlowerThan))
 		}
+		if f.SlowerThan > 0 && f.SlowerThan >= k.DecideAfter {
+			errs = append(errs, k.decidedTooEarly(fmt.Sprintf("keep.functions[%d].slower_than", i), f.SlowerThan))
+		}
 		if _, err := regexp.Compile(f.Name); err != nil {
 			errs = append(errs, fmt.Errorf("keep.functions[%d].name is no RE2 expression: write it as https://github.com/google/re2/wiki/Syntax says: %w", i, err))
 		}
@@ -237,6 +252,11 @@ func (k *KeepConfig) validate() error {
 		setting.Between("keep.max_spans_per_second", k.MaxSpansPerSecond, 0, maxSpansPerSecond),
 		setting.Within("keep.decide_after", k.DecideAfter, time.Second, 24*time.Hour),
 	)...)
+}
+
+// decidedTooEarly returns the error for a time that is not over when a trace is decided in pieces: the first pieces would be dropped.
+func (k *KeepConfig) decidedTooEarly(name string, value time.Duration) error {
+	return fmt.Errorf("%s is %v, and the first calls of such a trace would be dropped after keep.decide_after, %v: set keep.decide_after above %[2]v", name, value, k.DecideAfter)
 }
 
 // threshold is the least random part of the ID of a kept trace, as OpenTelemetry's probability

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/connector/connectortest"
 	"go.opentelemetry.io/collector/connector/xconnector"
@@ -64,21 +65,55 @@ func TestARatioThatKeepsNoTraceIsRefused(t *testing.T) {
 	}
 }
 
+func TestTimesThatContradictEachOtherAreRefused(t *testing.T) {
+	const dropped = ", and the first calls of such a trace would be dropped after keep.decide_after, 1m0s: set keep.decide_after above "
+	function := func(slowerThan time.Duration) KeepConfig {
+		return KeepConfig{Functions: []FunctionConfig{{Name: "f", SlowerThan: time.Second}, {Name: "g", SlowerThan: slowerThan}}, DecideAfter: time.Minute}
+	}
+	for name, test := range map[string]struct {
+		keep             KeepConfig
+		shorterThan, min time.Duration
+		want             string
+	}{
+		"a trace is slow before it is decided in pieces":              {keep: KeepConfig{SlowerThan: 59 * time.Second, DecideAfter: time.Minute}},
+		"a trace is slow when it is decided in pieces":                {keep: KeepConfig{SlowerThan: time.Minute, DecideAfter: time.Minute}, want: "keep.slower_than is 1m0s" + dropped + "1m0s"},
+		"a trace is slow after it is decided in pieces":               {keep: KeepConfig{SlowerThan: 2 * time.Minute, DecideAfter: time.Minute}, want: "keep.slower_than is 2m0s" + dropped + "2m0s"},
+		"a call is slow before its trace is decided in pieces":        {keep: function(59 * time.Second)},
+		"a call is slow after its trace is decided in pieces":         {keep: function(time.Hour), want: "keep.functions[1].slower_than is 1h0m0s" + dropped + "1h0m0s"},
+		"some repeated calls are longer than min_duration":            {keep: KeepConfig{Ratio: 1, DecideAfter: time.Minute}, shorterThan: 2 * time.Millisecond, min: time.Millisecond},
+		"min_duration leaves out all repeated calls":                  {keep: KeepConfig{Ratio: 1, DecideAfter: time.Minute}, shorterThan: time.Millisecond, min: time.Millisecond, want: "fold_repeated.shorter_than is 1ms, and min_duration leaves out all of these calls: set it above min_duration, 1ms, or remove it"},
+		"min_duration without fold_repeated":                          {keep: KeepConfig{Ratio: 1, DecideAfter: time.Minute}, min: time.Millisecond},
+		"a decide_after that is no time has an error of its own only": {keep: KeepConfig{Ratio: 1}, want: "keep.decide_after is 0s: set it to 1s to 24h0m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := createDefaultConfig().(*Config)
+			cfg.Keep, cfg.FoldRepeated.ShorterThan, cfg.MinDuration = configoptional.Some(test.keep), test.shorterThan, test.min
+			if err := cfg.Validate(); test.want == "" {
+				require.NoError(t, err)
+			} else {
+				require.EqualError(t, err, test.want)
+			}
+		})
+	}
+}
+
 func TestAValueOfAWrongFormIsAnErrorWithTheExpectedForm(t *testing.T) {
 	for _, test := range []struct {
 		raw  map[string]any
 		want string
 	}{
-		{map[string]any{"keep": map[string]any{"slower_than": 100}}, "keep.slower_than is 100: write the unit too, such as 100ms or 100s"},
+		{map[string]any{"keep": map[string]any{"slower_than": 100}}, "keep.slower_than is 100: write a time with its unit, such as 100ms or 1s"},
 		{
 			map[string]any{"keep": map[string]any{"functions": []any{map[string]any{"name": "f", "slower_than": 20}}}},
-			"keep.functions[0].slower_than is 20: write the unit too",
+			"keep.functions[0].slower_than is 20: write a time with its unit",
 		},
-		{map[string]any{"interval": 10}, "interval is 10: write the unit too"},
-		{map[string]any{"min_duration": 10}, "min_duration is 10: write the unit too"},
-		{map[string]any{"metrics": map[string]any{"expiration": 10}}, "metrics.expiration is 10: write the unit too"},
-		{map[string]any{"fold_repeated": map[string]any{"shorter_than": 1}}, "fold_repeated.shorter_than is 1: write the unit too"},
-		{map[string]any{"fold_repeated": "1ms"}, "fold_repeated is 1ms: write fold_repeated: {shorter_than: 1ms}"},
+		{map[string]any{"interval": 10}, "interval is 10: write a time with its unit"},
+		{map[string]any{"min_duration": 10}, "min_duration is 10: write a time with its unit"},
+		{map[string]any{"metrics": map[string]any{"expiration": 10}}, "metrics.expiration is 10: write a time with its unit"},
+		{map[string]any{"fold_repeated": map[string]any{"shorter_than": 1}}, "fold_repeated.shorter_than is 1: write a time with its unit"},
+		{map[string]any{"interval": "10"}, `interval is "10": write a time with its unit`},
+		{map[string]any{"fold_repeated": true}, "fold_repeated is true: write fold_repeated: {shorter_than: 1ms}"},
+		{map[string]any{"fold_repeated": "2ms"}, "fold_repeated is 2ms: write fold_repeated: {shorter_than: 1ms}"},
 		{map[string]any{"keep": true}, "keep is true: write criteria below it, such as keep: {slower_than: 100ms}"},
 		{map[string]any{"keep": map[string]any{"functions": []any{"f"}}}, "keep.functions is [f]: write a list of names, such as keep: {functions: [{name: f}]}"},
 		{map[string]any{"keep": map[string]any{"functions": "f"}}, "keep.functions is f: write a list of names"},
@@ -100,7 +135,7 @@ func TestSettingsWithoutAPipelineAreLoggedAtTheStart(t *testing.T) {
 	}{
 		"all":     {allOutputs(), map[string][]any{}},
 		"traces":  {outputs{traces: newOutput()}, map[string][]any{"metrics": {"metrics"}, "profiles": {"profiles"}, "metrics or profiles": {"interval", "limits.max_sums_mib"}}},
-		"metrics": {outputs{metrics: newOutput()}, map[string][]any{"traces": {"keep", "fold_repeated"}, "profiles": {"profiles"}}},
+		"metrics": {outputs{metrics: newOutput()}, map[string][]any{"traces": {"keep", "fold_repeated", "limits.max_undecided_mib"}, "profiles": {"profiles"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, cfg, test.to)
@@ -112,9 +147,33 @@ func TestSettingsWithoutAPipelineAreLoggedAtTheStart(t *testing.T) {
 			b.shut()
 		})
 	}
-	b := newBench(t, createDefaultConfig().(*Config), outputs{metrics: newOutput()})
-	assert.Zero(t, b.logs.Len(), "defaults need no warning")
-	b.shut()
+	for name, test := range map[string]struct {
+		change func(*Config)
+		want   []any
+	}{
+		"the defaults":          {func(*Config) {}, nil},
+		"settings of all calls": {func(c *Config) { c.Truncated, c.Reorder.MaxWait, c.IdleTimeout = "drop", time.Second, time.Hour }, nil},
+		"settings of spans only": {
+			func(c *Config) {
+				c.TraceRoots, c.MaxSpansPerTrace, c.MinDuration, c.MaxDepth = []string{"f"}, 7, time.Millisecond, 7
+				c.SpanAttributes.Sequence, c.Limits.MaxUndecidedMiB = true, 7
+			},
+			[]any{"trace_roots", "max_spans_per_trace", "min_duration", "max_depth", "span_attributes", "limits.max_undecided_mib"},
+		},
+	} {
+		t.Run(name+" without spans", func(t *testing.T) {
+			cfg := createDefaultConfig().(*Config)
+			test.change(cfg)
+			b := newBench(t, cfg, outputs{metrics: newOutput()})
+			if test.want == nil {
+				assert.Zero(t, b.logs.Len())
+			} else {
+				require.Equal(t, 1, b.logs.Len())
+				assert.Equal(t, test.want, b.logs.All()[0].ContextMap()["settings"])
+			}
+			b.shut()
+		})
+	}
 }
 
 // The Collector shuts down only what it could build.

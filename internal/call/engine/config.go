@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/confmap"
@@ -125,7 +126,7 @@ func DefaultConfig() *Config {
 }
 
 // connectorSettings are settings that only the connector has.
-var connectorSettings = []string{"keep", "fold_repeated", "metrics", "profiles", "interval"}
+var connectorSettings = []string{"keep", "fold_repeated", "metrics", "profiles", "interval", "limits.max_undecided_mib", "limits.max_sums_mib"}
 
 var (
 	_ confmap.Unmarshaler = (*Config)(nil)
@@ -134,10 +135,9 @@ var (
 
 // Unmarshal reports settings of the connector, and times without a unit.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	raw := conf.ToStringMap()
-	errs := []error{setting.Units("", raw, *c)}
+	errs := []error{setting.Units("", conf.ToStringMap(), *c)}
 	for _, name := range connectorSettings {
-		if _, there := raw[name]; there {
+		if conf.IsSet(strings.ReplaceAll(name, ".", confmap.KeyDelimiter)) {
 			errs = append(errs, fmt.Errorf("%s is a setting of the connector stack_pairing, and this is the processor: use the connector in place of the processor, and move the setting there", name))
 		}
 	}

@@ -81,13 +81,15 @@ func TestAnUnknownSettingIsAnError(t *testing.T) {
 
 func TestSettingsOfTheConnectorAndTimesWithoutUnitsAreErrors(t *testing.T) {
 	for want, raw := range map[string]map[string]any{
-		"min_duration is 5: write the unit too":       {"min_duration": 5},
-		"reorder.max_wait is 10: write the unit too":  {"reorder": map[string]any{"max_wait": 10}},
-		"keep is a setting of the connector":          {"keep": map[string]any{"slower_than": "100ms"}},
-		"fold_repeated is a setting of the connector": {"fold_repeated": "1ms"},
-		"metrics is a setting of the connector":       {"metrics": nil},
-		"profiles is a setting of the connector":      {"profiles": map[string]any{}},
-		"interval is a setting of the connector":      {"interval": "5s"},
+		"min_duration is 5: write a time with its unit":          {"min_duration": 5},
+		"reorder.max_wait is 10: write a time with its unit":     {"reorder": map[string]any{"max_wait": 10}},
+		"keep is a setting of the connector":                     {"keep": map[string]any{"slower_than": "100ms"}},
+		"fold_repeated is a setting of the connector":            {"fold_repeated": "1ms"},
+		"metrics is a setting of the connector":                  {"metrics": nil},
+		"profiles is a setting of the connector":                 {"profiles": map[string]any{}},
+		"interval is a setting of the connector":                 {"interval": "5s"},
+		"limits.max_sums_mib is a setting of the connector":      {"limits": map[string]any{"max_sums_mib": 1, "max_held_mib": 1}},
+		"limits.max_undecided_mib is a setting of the connector": {"limits": map[string]any{"max_undecided_mib": nil}},
 	} {
 		assert.ErrorContains(t, confmap.NewFromStringMap(raw).Unmarshal(DefaultConfig()), want)
 	}

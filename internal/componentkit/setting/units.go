@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// Units returns an error for each time in raw that is a number without a unit. The Collector reads it as nanoseconds, and
-// its writer means another unit. raw is a part of a configuration, at field. It is empty, or ends with a dot. settings is the
-// struct that this part is for.
+// Units returns an error for each time in raw that has no unit, or that is no time. The Collector reads a number as nanoseconds,
+// and its writer means another unit. raw is a part of a configuration, at field. It is empty, or ends with a dot. settings is
+// the struct that this part is for.
 func Units(field string, raw any, settings any) error {
 	return errors.Join(units(field, raw, reflect.TypeOf(settings))...)
 }
@@ -43,8 +44,16 @@ func units(field string, raw any, t reflect.Type) (errs []error) {
 		}
 	case int, int64, uint64, float64:
 		if t == reflect.TypeFor[time.Duration]() && !reflect.ValueOf(value).IsZero() {
-			errs = append(errs, fmt.Errorf("%s is %v: write the unit too, such as %[2]vms or %[2]vs", field, value))
+			errs = append(errs, noTime(field, value))
+		}
+	case string:
+		if _, err := time.ParseDuration(value); t == reflect.TypeFor[time.Duration]() && err != nil {
+			errs = append(errs, noTime(field, strconv.Quote(value)))
 		}
 	}
 	return errs
+}
+
+func noTime(field string, value any) error {
+	return fmt.Errorf("%s is %v: write a time with its unit, such as 100ms or 1s", field, value)
 }

@@ -20,7 +20,7 @@ func TestTheReadmeHasEachProfileAttributeAndSpecialFrame(t *testing.T) {
 		fmt.Sprintf("\n| `%s` | profile | ", fixedTexts[textCallPaths]),
 		fmt.Sprintf("\n| `%s` | sample | ", fixedTexts[textTruncated]),
 		fmt.Sprintf("\n| `%s`, `%s` | sample | ", fixedTexts[textThreadID], fixedTexts[textThreadName]),
-		fmt.Sprintf("`%s` those below the %dth frame", deeperCalls, maxFrames),
+		fmt.Sprintf("`%s` has the sums of all calls below the %dth frame", deeperCalls, maxFrames),
 		"`" + furtherPaths + "`",
 	} {
 		assert.Contains(t, string(readme), want)

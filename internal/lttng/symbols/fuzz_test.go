@@ -36,6 +36,7 @@ func FuzzReadTable(f *testing.F) {
 	for _, c := range lineSections() {
 		f.Add(shopImage("pay").withSections(c.section), shopBuildID, uint64(0x1100))
 	}
+	f.Add(longPathShop(1000), shopBuildID, uint64(0x1100))
 	settings := DefaultSettings()
 	settings.MaxLineBytes = 1 << 20
 	settings.MaxTableBytes = 1 << 20

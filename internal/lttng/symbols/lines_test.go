@@ -98,7 +98,7 @@ func TestAPathThatIsTooLongIsMadeOnce(t *testing.T) {
 	data := longPathShop(rows)
 	assert.Less(t, len(data), 4000)
 	allocations := testing.AllocsPerRun(1, func() {
-		table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shopBuildID}, DefaultSettings())
+		table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shopBuildID}, DefaultSettings(), unchecked)
 		require.NoError(t, err)
 		require.NoError(t, table.lines.err)
 		_, _, reason := table.lines.at(0)
@@ -180,7 +180,7 @@ func TestAnObjectHasItsNamesWithAnyDebugInformation(t *testing.T) {
 	for name, c := range lineSections() {
 		t.Run(name, func(t *testing.T) {
 			data := shopImage("pay").withSections(c.section)
-			table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shopBuildID}, DefaultSettings())
+			table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shopBuildID}, DefaultSettings(), unchecked)
 			require.NoError(t, err)
 			assert.Equal(t, "pay", string(table.function(0x1100)))
 			file, line, reason := table.lines.at(0)
@@ -198,7 +198,7 @@ func TestAnObjectHasItsNamesWithAnyDebugInformation(t *testing.T) {
 		data := shopImage("pay").withSections(debugSection{name: ".debug_line", content: lineTable(0x1100)})
 		settings := DefaultSettings()
 		settings.MaxTableBytes = tableBytes(1, len("pay")+1)
-		table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shopBuildID}, settings)
+		table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shopBuildID}, settings, unchecked)
 		require.NoError(t, err)
 		require.ErrorContains(t, table.lines.err, "expected a table of functions and their lines of at most")
 		assert.LessOrEqual(t, table.bytes(), settings.MaxTableBytes)

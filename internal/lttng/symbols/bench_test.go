@@ -43,7 +43,7 @@ func BenchmarkReadTable(b *testing.B) {
 	data := m.bytes()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := readTable(bytes.NewReader(data), int64(len(data)), identity{memorySize: m.size}, DefaultSettings()); err != nil {
+		if _, err := readTable(bytes.NewReader(data), int64(len(data)), identity{memorySize: m.size}, DefaultSettings(), unchecked); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -28,10 +28,11 @@
 //   - Only files below the directories in [Settings].Paths are opened: each directory is used as the root of
 //     the reported path. Symbolic links are followed inside the directory. Absolute links and links out of it
 //     are an error. Without paths, no file is opened.
-//   - Paths in /dev, /proc and /sys are refused, and only regular files are opened. Devices have effects when
-//     they are opened, and a FIFO would wait.
+//   - Paths in /dev, /proc and /sys are refused, and only regular files that are not empty are opened. Devices have
+//     effects when they are opened, and a FIFO would wait. On Linux, a file of the kernel's file systems is refused
+//     after it was opened and before it is read, wherever they are mounted.
 //   - A file must be the loaded one. If the tracer reported a build ID, the file must have the same. Otherwise
-//     the file must have none, and its segments must have the reported size. A wrong file never provides names.
+//     the file must have none, and its segments must have the reported size. Another build can have the same size.
 //   - Limits bound the bytes read from a file and the memory for them, with any content.
 //
 // A peer learns nothing from this: the names are sent to the backend of the collector's operator, not to the peer.

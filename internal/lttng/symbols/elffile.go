@@ -16,13 +16,13 @@ const maxHeaderBytes = 4 << 20
 
 // readTable reads the functions of an ELF file, if it is the right file:
 //
-//  1. Read the headers, and compare the build ID or the size in memory with the tracer's report.
+//  1. Read the headers, and compare the build ID or the size in memory with the tracer's report. Then call check.
 //  2. Read the functions of .symtab, or those of .dynsym if there are none.
 //  3. Sort them, choose one for each address, and copy their names.
 //  4. Read the source lines at which they begin. Without these, the table still has the names.
 //
 // The file may contain anything. The bytes read are bounded, and a panic of debug/elf is returned as an error.
-func readTable(r io.ReaderAt, size int64, id identity, settings Settings) (t *table, err error) {
+func readTable(r io.ReaderAt, size int64, id identity, settings Settings, check func() error) (t *table, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			t, err = nil, fmt.Errorf("reading the ELF file failed: %v", p)
@@ -41,6 +41,9 @@ func readTable(r io.ReaderAt, size int64, id identity, settings Settings) (t *ta
 		return nil, err
 	}
 	if err := checkIdentity(file, l, id); err != nil {
+		return nil, err
+	}
+	if err := check(); err != nil {
 		return nil, err
 	}
 	t = &table{layout: l}
@@ -142,6 +145,9 @@ func newHeaderReader(r io.ReaderAt) (*headerReader, error) {
 	var ident [elf.EI_NIDENT]byte
 	if n, err := r.ReadAt(ident[:], 0); n < len(ident) {
 		return nil, fmt.Errorf("expected an ELF header, got %d bytes: %w", n, err)
+	}
+	if string(ident[:len(elf.ELFMAG)]) != elf.ELFMAG {
+		return nil, fmt.Errorf("expected an ELF file, got one that begins with %q", ident[:len(elf.ELFMAG)])
 	}
 	h := &headerReader{r: r, left: maxHeaderBytes, names: elf64SectionNames}
 	if elf.Class(ident[elf.EI_CLASS]) == elf.ELFCLASS32 {

@@ -41,7 +41,7 @@ func TestAFileMustBeTheLoadedOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := c.image.bytes()
-			_, err := readTable(bytes.NewReader(data), int64(len(data)), c.told, DefaultSettings())
+			_, err := readTable(bytes.NewReader(data), int64(len(data)), c.told, DefaultSettings(), unchecked)
 			if c.want == "" {
 				require.NoError(t, err)
 				return
@@ -89,10 +89,10 @@ func TestOtherNotesMayPrecedeTheBuildID(t *testing.T) {
 
 func TestATruncatedFileIsAnError(t *testing.T) {
 	data := shop.bytes()
-	full, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shop.buildID}, DefaultSettings())
+	full, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shop.buildID}, DefaultSettings(), unchecked)
 	require.NoError(t, err)
 	for n := range len(data) {
-		table, err := readTable(bytes.NewReader(data[:n]), int64(n), identity{buildID: shop.buildID}, DefaultSettings())
+		table, err := readTable(bytes.NewReader(data[:n]), int64(n), identity{buildID: shop.buildID}, DefaultSettings(), unchecked)
 		if err == nil {
 			// The missing part is unused.
 			require.Equal(t, full, table, "%d bytes", n)
@@ -113,7 +113,7 @@ func TestBoundsOfAFile(t *testing.T) {
 			settings := DefaultSettings()
 			c.change(&settings)
 			data := shop.bytes()
-			_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shop.buildID}, settings)
+			_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shop.buildID}, settings, unchecked)
 			require.ErrorContains(t, err, c.want)
 		})
 	}
@@ -157,7 +157,7 @@ func TestSectionsWithWrongHeaders(t *testing.T) {
 		"notes without end":                    {patched(imageNote, sectionSize, 1<<40), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := readTable(bytes.NewReader(c.data), int64(len(c.data)), identity{buildID: shop.buildID}, DefaultSettings())
+			_, err := readTable(bytes.NewReader(c.data), int64(len(c.data)), identity{buildID: shop.buildID}, DefaultSettings(), unchecked)
 			switch {
 			case c.want != "":
 				require.ErrorContains(t, err, c.want)
@@ -182,7 +182,7 @@ func TestUnreadableNotesAreAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := m.bytes()
 			binary.LittleEndian.PutUint64(data[64+56+32:], c.size) // p_filesz of the second segment
-			_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{memorySize: 0x1000}, DefaultSettings())
+			_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{memorySize: 0x1000}, DefaultSettings(), unchecked)
 			if c.want == "" {
 				require.NoError(t, err)
 				return
@@ -196,13 +196,13 @@ func TestUnreadableNotesAreAnError(t *testing.T) {
 func TestAFileWithoutSegmentsIsAnError(t *testing.T) {
 	data := shop.bytes()
 	binary.LittleEndian.PutUint32(data[64:], uint32(elf.PT_NULL))
-	_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shop.buildID}, DefaultSettings())
+	_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shop.buildID}, DefaultSettings(), unchecked)
 	require.EqualError(t, err, "expected a loadable segment, got none")
 }
 
 func TestASymbolTableWithoutNamesHasNoFunctions(t *testing.T) {
 	data := patched(imageStrtab, sectionSize, 0)
-	_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shop.buildID}, DefaultSettings())
+	_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shop.buildID}, DefaultSettings(), unchecked)
 	require.NoError(t, err, "the exported functions are left")
 }
 
@@ -229,7 +229,7 @@ func TestNamesOfSectionsAreNotRead(t *testing.T) {
 	}
 	w.raw(append(bytes.Repeat([]byte("n"), nameBytes-1), 0))
 	r := countingReader{r: bytes.NewReader(w.b.Bytes())}
-	_, err := readTable(&r, int64(w.b.Len()), identity{memorySize: 0x1000}, DefaultSettings())
+	_, err := readTable(&r, int64(w.b.Len()), identity{memorySize: 0x1000}, DefaultSettings(), unchecked)
 	require.EqualError(t, err, "expected a table of symbols with functions, got none: the file is stripped")
 	assert.Less(t, r.bytes, 64*sections+1024, "bytes read")
 }
@@ -250,7 +250,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	data := shop.bytes()
 	binary.LittleEndian.PutUint16(data[58:], 0xffff) // size of a section's header
 	binary.LittleEndian.PutUint16(data[60:], 0xff00) // number of sections
-	_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shop.buildID}, DefaultSettings())
+	_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shop.buildID}, DefaultSettings(), unchecked)
 	require.ErrorContains(t, err, "expected headers and notes of at most 4194304 bytes, got more")
 }
 
@@ -260,6 +260,6 @@ type panickingReader struct{}
 func (panickingReader) ReadAt([]byte, int64) (int, error) { panic("index out of range") }
 
 func TestAPanicIsAnError(t *testing.T) {
-	_, err := readTable(panickingReader{}, 1000, identity{}, DefaultSettings())
+	_, err := readTable(panickingReader{}, 1000, identity{}, DefaultSettings(), unchecked)
 	require.EqualError(t, err, "reading the ELF file failed: index out of range")
 }

@@ -19,6 +19,8 @@ type Files struct {
 	// reading is held during the search for a file and its reading. So only one file is read at a time, which bounds
 	// the memory, and no file is read twice. Lock it before mu.
 	reading sync.Mutex
+	// checksums are those of files, by path, size and time of modification. It is guarded by reading.
+	checksums map[tableKey]uint32
 
 	mu sync.Mutex
 	// The fields below are guarded by mu.
@@ -42,8 +44,11 @@ type Stats struct {
 	Bytes  int64
 }
 
-// maxMissing bounds the number of entries for missing files.
-const maxMissing = 1024
+// maxMissing bounds the number of entries for missing files, and maxChecksums that of checksums.
+const (
+	maxMissing   = 1024
+	maxChecksums = 1024
+)
 
 // identity describes a file, as the tracer reported it.
 type identity struct {
@@ -87,6 +92,8 @@ func NewFiles(settings Settings) (*Files, error) {
 		tables:   map[tableKey]*list.Element{},
 		recent:   list.New(),
 		missing:  map[identity]time.Time{},
+
+		checksums: map[tableKey]uint32{},
 	}, nil
 }
 

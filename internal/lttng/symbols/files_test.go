@@ -307,3 +307,27 @@ func TestSettingsAreChecked(t *testing.T) {
 		assert.EqualError(t, err, want)
 	}
 }
+
+// The trace chooses the name of a file with debug information, and the file can be large.
+func TestOnlyAFileThatCanBeTheObjectsIsReadForItsChecksum(t *testing.T) {
+	other := shopImage("other") // with a build ID
+	right := shopImage("right")
+	right.buildID = ""
+	for name, c := range map[string]struct {
+		content []byte
+		want    int // checksums
+	}{
+		"text":               {[]byte("#!/bin/sh\n"), 0},
+		"with a build ID":    {other.bytes(), 0},
+		"of the same layout": {right.bytes(), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bed := newFilesBed(t)
+			writeFile(t, bed.dir, "opt/shop.debug", c.content)
+			for crc := range uint32(3) {
+				bed.name(t, Mapping{Path: "/opt/shop", DebugLink: "shop.debug", DebugCRC: 1 + crc})
+			}
+			assert.Len(t, bed.checksums, c.want)
+		})
+	}
+}

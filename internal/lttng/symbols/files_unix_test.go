@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -49,8 +50,8 @@ func TestOnlyRegularFilesBelowTheDirectoryAreRead(t *testing.T) {
 		}, "/x/shop", "inside"},
 		"a link in a circle":  {func(t *testing.T, _, file string) { require.NoError(t, os.Symlink("shop", file)) }, "/x/shop", "too many"},
 		"a path with ..":      {func(*testing.T, string, string) {}, "/x/../../" + outside, "no file found"},
-		"an empty file":       {func(t *testing.T, dir, _ string) { writeFile(t, dir, "x/shop", nil) }, "/x/shop", "expected an ELF header, got 0 bytes"},
-		"text":                {func(t *testing.T, dir, _ string) { writeFile(t, dir, "x/shop", []byte("#!/bin/sh\nexec java\n")) }, "/x/shop", "bad magic number"},
+		"an empty file":       {func(t *testing.T, dir, _ string) { writeFile(t, dir, "x/shop", nil) }, "/x/shop", "expected an ELF file, got no bytes"},
+		"text":                {func(t *testing.T, dir, _ string) { writeFile(t, dir, "x/shop", []byte("#!/bin/sh\nexec java\n")) }, "/x/shop", `expected an ELF file, got one that begins with "#!/b"`},
 		"a file below a file": {func(t *testing.T, dir, _ string) { writeFile(t, dir, "x/shop", nil) }, "/x/shop/shop", "not a directory"},
 		"NUL in the path":     {func(*testing.T, string, string) {}, "/x/sh\x00op", "invalid argument"},
 	} {
@@ -65,6 +66,28 @@ func TestOnlyRegularFilesBelowTheDirectoryAreRead(t *testing.T) {
 				assert.Equal(t, c.want, f.Qualified)
 				return
 			}
+			require.Len(t, bed.reported, 1)
+			assert.Contains(t, bed.reported[0], c.want)
+		})
+	}
+}
+
+// Where the file systems of the kernel are mounted elsewhere, or behind a link, the path does not show them.
+func TestFilesOfTheKernelAreNotRead(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has /proc")
+	}
+	for dir, c := range map[string]struct{ path, want string }{
+		"/proc/self": {"/cmdline", "expected an ELF file, got no bytes"},
+		"/proc/":     {"/self/cmdline", "expected an ELF file, got no bytes"},
+		"/sys":       {"/kernel/profiling", "expected no file of the kernel"},
+	} {
+		t.Run(dir, func(t *testing.T) {
+			if info, err := os.Stat(dir + c.path); err != nil || dir == "/sys" && info.Size() == 0 {
+				t.Skipf("this machine has no such file %s", dir+c.path)
+			}
+			bed := newFilesBed(t, func(s *Settings) { s.Paths = []string{dir} })
+			bed.name(t, Mapping{Path: c.path})
 			require.Len(t, bed.reported, 1)
 			assert.Contains(t, bed.reported[0], c.want)
 		})

@@ -36,12 +36,13 @@ func FuzzReadTable(f *testing.F) {
 	for _, c := range lineSections() {
 		f.Add(shopImage("pay").withSections(c.section), shopBuildID, uint64(0x1100))
 	}
+	f.Add(longPathShop(1000), shopBuildID, uint64(0x1100))
 	settings := DefaultSettings()
 	settings.MaxLineBytes = 1 << 20
 	settings.MaxTableBytes = 1 << 20
 	settings.MaxSymbols = 1 << 16
 	f.Fuzz(func(t *testing.T, data []byte, buildID string, addr uint64) {
-		table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: buildID, memorySize: 0x1000}, settings)
+		table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: buildID, memorySize: 0x1000}, settings, unchecked)
 		if err != nil {
 			// A panic of this package would otherwise become an error.
 			require.NotContains(t, err.Error(), "reading the ELF file failed")

@@ -17,6 +17,8 @@ const (
 	Unreadable = "unreadable"
 	// NoRow: the debug information has no line for the function.
 	NoRow = "no_line"
+	// Ambiguous: the linker folded identical functions, and the debug information has a line for each.
+	Ambiguous = "ambiguous"
 )
 
 // ErrNoDebugInfo means that a file has no section .debug_line.
@@ -36,6 +38,8 @@ func (l *sourceLines) at(i int) (file string, line uint32, reason string) {
 	case i < len(l.Of) && l.Of[i].Line > 0:
 		p := l.Of[i]
 		return l.Files[p.File-1], p.Line, ""
+	case i < len(l.Of) && l.Of[i].IsAmbiguous():
+		return "", 0, Ambiguous
 	case errors.Is(l.err, ErrNoDebugInfo):
 		return "", 0, NoDebugInfo
 	case l.err != nil:

@@ -9,6 +9,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -70,6 +71,40 @@ func lineTable(addr uint64) []byte {
 	unit = append(append(unit, header...), 0, 9, 2)
 	unit = append(binary.LittleEndian.AppendUint64(unit, addr), 3, 41, 1, 0, 1, 1)
 	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(unit))), unit...)
+}
+
+// longPathLineTable is a program of .debug_line with many rows for an address. The path of their file is too long.
+func longPathLineTable(addr uint64, rows int) []byte {
+	long := strings.Repeat("x/", 2040)
+	header := []byte{1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1}
+	header = append(append(header, 1, 1, 8, 1, '/'), long+"\x00"...)
+	header = append(append(header, 1, 1, 8, 2), long+"\x00"+long+"\x00"...)
+	unit := append([]byte{5, 0, 8, 0}, binary.LittleEndian.AppendUint32(nil, uint32(len(header)))...)
+	row := append(binary.LittleEndian.AppendUint64([]byte{0, 9, 2}, addr), 4, 1, 3, 9, 1, 0, 1, 1) // a sequence of its own
+	unit = append(append(unit, header...), bytes.Repeat(row, rows)...)
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(unit))), unit...)
+}
+
+// longPathShop returns a small file with many rows for its function, whose path is too long.
+func longPathShop(rows int) []byte {
+	line := longPathLineTable(0x1100, rows)
+	content := deflated(chdr(elf.COMPRESS_ZLIB, uint64(len(line))), line)
+	return shopImage("pay").withSections(debugSection{name: ".debug_line", flags: elf.SHF_COMPRESSED, content: content})
+}
+
+// A file of some kilobytes can have thousands of rows. They cost no text each.
+func TestAPathThatIsTooLongIsMadeOnce(t *testing.T) {
+	const rows = 20_000
+	data := longPathShop(rows)
+	assert.Less(t, len(data), 4000)
+	allocations := testing.AllocsPerRun(1, func() {
+		table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shopBuildID}, DefaultSettings(), unchecked)
+		require.NoError(t, err)
+		require.NoError(t, table.lines.err)
+		_, _, reason := table.lines.at(0)
+		require.Equal(t, NoRow, reason)
+	})
+	assert.Less(t, allocations, float64(rows/10))
 }
 
 // deflated returns content as zlib compresses it, after a header.
@@ -145,7 +180,7 @@ func TestAnObjectHasItsNamesWithAnyDebugInformation(t *testing.T) {
 	for name, c := range lineSections() {
 		t.Run(name, func(t *testing.T) {
 			data := shopImage("pay").withSections(c.section)
-			table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shopBuildID}, DefaultSettings())
+			table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shopBuildID}, DefaultSettings(), unchecked)
 			require.NoError(t, err)
 			assert.Equal(t, "pay", string(table.function(0x1100)))
 			file, line, reason := table.lines.at(0)
@@ -163,7 +198,7 @@ func TestAnObjectHasItsNamesWithAnyDebugInformation(t *testing.T) {
 		data := shopImage("pay").withSections(debugSection{name: ".debug_line", content: lineTable(0x1100)})
 		settings := DefaultSettings()
 		settings.MaxTableBytes = tableBytes(1, len("pay")+1)
-		table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shopBuildID}, settings)
+		table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shopBuildID}, settings, unchecked)
 		require.NoError(t, err)
 		require.ErrorContains(t, table.lines.err, "expected a table of functions and their lines of at most")
 		assert.LessOrEqual(t, table.bytes(), settings.MaxTableBytes)

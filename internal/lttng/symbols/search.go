@@ -119,16 +119,15 @@ func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 	defer file.Close()
 
 	key := tableKey{buildID: id.buildID}
+	check := func() error { return nil }
 	if id.buildID == "" {
 		key = tableKey{path: filepath.Join(dir, name), size: info.Size(), modified: info.ModTime().UnixNano(), crc: crc}
 		if t := f.cached(key); t != nil && t.memorySize == id.memorySize {
 			return cachedTable{key: key, table: t}, nil
 		}
-		if err := checkCRC(file, info.Size(), crc); err != nil {
-			return cachedTable{}, err
-		}
+		check = func() error { return f.checkCRC(file, key) }
 	}
-	t, err := readTable(file, info.Size(), id, f.settings)
+	t, err := readTable(file, info.Size(), id, f.settings, check)
 	if err != nil {
 		return cachedTable{}, err
 	}
@@ -141,26 +140,37 @@ func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 // maxCRCBytes is the maximum size of a file whose checksum is compared.
 const maxCRCBytes = 512 << 20
 
-// checkCRC returns an error if a file does not have a checksum, unless that is 0.
-func checkCRC(file io.ReaderAt, size int64, want uint32) error {
-	if want == 0 {
+// checkCRC returns an error if a file does not have the checksum of key, unless that is 0. A file with another checksum
+// is not read again until it changes.
+func (f *Files) checkCRC(file io.ReaderAt, key tableKey) error {
+	if key.crc == 0 {
 		return nil
 	}
-	if size > maxCRCBytes {
-		return fmt.Errorf("expected a file of at most %d bytes to compare its checksum, got %d", maxCRCBytes, size)
+	if key.size > maxCRCBytes {
+		return fmt.Errorf("expected a file of at most %d bytes to compare its checksum, got %d", maxCRCBytes, key.size)
 	}
-	sum := crc32.NewIEEE()
-	if _, err := io.Copy(sum, io.NewSectionReader(file, 0, size)); err != nil {
-		return err
+	want := key.crc
+	key.crc = 0
+	got, ok := f.checksums[key]
+	if !ok {
+		sum := crc32.NewIEEE()
+		if _, err := io.Copy(sum, io.NewSectionReader(file, 0, key.size)); err != nil {
+			return err
+		}
+		got = sum.Sum32()
+		if len(f.checksums) >= maxChecksums {
+			clear(f.checksums)
+		}
+		f.checksums[key] = got
 	}
-	if got := sum.Sum32(); got != want {
+	if got != want {
 		return fmt.Errorf("expected checksum %08x of the debug link, got %08x", want, got)
 	}
 	return nil
 }
 
-// openRegular opens a regular file. It checks the kind of the file before, because opening other files has effects,
-// and again afterwards, because the file may have been replaced. O_NONBLOCK prevents that a FIFO, created in between,
+// openRegular opens a regular file. It checks the kind and size of the file before, because opening other files has
+// effects, and again afterwards, with its file system, because the file may have been replaced. O_NONBLOCK prevents that a FIFO, created in between,
 // waits for a writer.
 func (f *Files) openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	info, err := root.Stat(name)
@@ -175,7 +185,7 @@ func (f *Files) openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, 
 		return nil, nil, bareError(err)
 	}
 	if info, err = file.Stat(); err == nil {
-		err = f.checkFile(info)
+		err = errors.Join(f.checkFile(info), checkFileSystem(file))
 	}
 	if err != nil {
 		file.Close()
@@ -189,6 +199,8 @@ func (f *Files) checkFile(info fs.FileInfo) error {
 	switch {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("expected a regular file, got %v", info.Mode().Type())
+	case info.Size() == 0:
+		return errors.New("expected an ELF file, got no bytes") // nearly all files of the kernel, such as /proc/kmsg
 	case info.Size() > f.settings.MaxFileBytes:
 		return fmt.Errorf("expected a file of at most %d bytes, got %d", f.settings.MaxFileBytes, info.Size())
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -178,10 +179,43 @@ func read(t testing.TB, s Sections, starts ...uint64) ([]string, error) {
 			shown = append(shown, "")
 			continue
 		}
+		if p.IsAmbiguous() {
+			shown = append(shown, "ambiguous")
+			continue
+		}
 		require.NotZero(t, p.Line)
 		shown = append(shown, fmt.Sprintf("%s:%d", places.Files[p.File-1], p.Line))
 	}
 	return shown, err
+}
+
+// A linker that folds identical functions leaves the rows of each. Units with the same inline function have equal rows.
+func TestAFunctionWithDifferentLinesInSeveralSequencesHasNoPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		second uint64 // line
+		want   string
+	}{
+		"another line":  {20, "ambiguous"},
+		"the same line": {10, "/src/a.c:10"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := lineTable{opcodes: func(w *writer) { w.row(0x1000, 1, 10); w.end() }}
+			second := lineTable{opcodes: func(w *writer) {
+				w.row(0x1000, 2, c.second)
+				w.row(0x1000, 2, 1)
+				w.end()
+				w.row(0x2000, 1, 30)
+			}}
+			for _, tables := range [][]byte{
+				slices.Concat(first.bytes(), second.bytes()),
+				slices.Concat(first.bytes(), second.bytes(), first.bytes(), first.bytes()),
+			} {
+				got, err := read(t, Sections{Line: section(tables)}, 0x1000, 0x2000)
+				require.NoError(t, err)
+				assert.Equal(t, []string{c.want, "/src/a.c:30"}, got)
+			}
+		})
+	}
 }
 
 func TestOnlyTheFirstRowAtAnAddressIsThePlaceOfAFunction(t *testing.T) {
@@ -413,6 +447,23 @@ func TestLimitsHoldForAllWork(t *testing.T) {
 			},
 			opcodes: func(w *writer) {
 				for i := range uint64(1 << 12) {
+					w.row(0x1000+i, i, 10)
+				}
+			},
+		}.bytes())}, many},
+		"paths that are too long": {Sections{Line: section(lineTable{
+			lists: func(w *writer) {
+				w.u8(1)
+				w.uleb(lnctPath, formString, 1)
+				w.text("/" + string(path))
+				w.u8(1)
+				w.uleb(lnctPath, formString, 1<<10)
+				for i := range 1 << 10 {
+					w.text(fmt.Sprintf("%020d", i))
+				}
+			},
+			opcodes: func(w *writer) {
+				for i := range uint64(1 << 10) {
 					w.row(0x1000+i, i, 10)
 				}
 			},

@@ -4,12 +4,19 @@
 package dwarfline
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
 
 // Place is the place at which a function begins.
 type Place struct{ File, Line uint32 }
+
+// ambiguous is the File of a place if several sequences have different lines for the start.
+const ambiguous = math.MaxUint32
+
+// IsAmbiguous reports whether there are several places. Linkers that fold identical functions leave the rows of each.
+func (p Place) IsAmbiguous() bool { return p.File == ambiguous }
 
 // found is the result for one file while it is read, with the parts of the file that its texts are in.
 type found struct {
@@ -61,11 +68,9 @@ func (f *found) compilationDirectory(program uint64) (string, error) {
 	return f.directories[program], nil
 }
 
-// pathNumber returns the number of a path, at least 1, or 0 if the path is too long.
+// pathNumber returns the number of a path, at least 1.
 func (f *found) pathNumber(path string) (uint32, error) {
-	if path = strings.ToValidUTF8(path, "?"); len(path) > maxTextBytes {
-		return 0, nil
-	}
+	path = strings.ToValidUTF8(path, "?")
 	number := f.pathNumbers[path]
 	if number == 0 {
 		if err := f.budget.spend(keptCost * int64(len(path))); err != nil {

@@ -19,9 +19,9 @@ type Limits struct {
 
 // Places are the places of functions.
 type Places struct {
-	// Of has the place of each start, or zeros.
+	// Of has the place of each start, zeros, or an ambiguous place.
 	Of []Place
-	// Files are the paths of source files. A Place has the index plus 1.
+	// Files are the paths of source files. A Place has the index plus 1, unless it is ambiguous.
 	Files []string
 }
 

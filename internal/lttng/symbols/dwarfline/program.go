@@ -59,9 +59,12 @@ const maxFiles = 1 << 18
 type sourceFile struct {
 	name      textRef
 	directory uint64
-	// path is the number of its path, or 0 if it was not needed before.
+	// path is the number of its path, noPath, or 0 if it was not needed before.
 	path uint32
 }
+
+// noPath is the number of an unknown path, or of one that is too long.
+const noPath = math.MaxUint32
 
 // readHeader reads the header. The cursor is behind the unit's length, and is at the first opcode afterwards.
 func (p *program) readHeader() error {
@@ -186,6 +189,7 @@ func (p *program) run(result *found) error {
 	opcodeBase := uint8(len(p.opcodeLengths) + 1)
 	constAdd := uint64((255-opcodeBase)/p.lineRange) * p.minInstruction
 	address, file, line, next := uint64(0), uint64(1), int64(1), newSequence
+	done := -1 // the index of the last start with a row in this sequence
 	for p.at < len(p.data) {
 		op := p.u8()
 		isRow := false
@@ -250,7 +254,7 @@ func (p *program) run(result *found) error {
 				next = removedCode
 				continue
 			}
-			next = 0
+			next, done = 0, -1
 		}
 		// Nearly all rows end here.
 		if next == len(result.starts) || address < result.starts[next] && (next == 0 || address > result.starts[next-1]) {
@@ -260,12 +264,12 @@ func (p *program) run(result *found) error {
 			return err
 		}
 		var isStart bool
-		if next, isStart = result.search(address); isStart && result.places[next].Line == 0 && 0 < line && line <= math.MaxInt32 {
-			if number, err := p.pathOf(file, result); err != nil {
-				return err
-			} else if number > 0 {
-				result.places[next] = Place{File: number, Line: uint32(line)}
-			}
+		if next, isStart = result.search(address); !isStart || next == done || line <= 0 || line > math.MaxInt32 {
+			continue
+		}
+		done = next
+		if err := p.setPlace(result, next, file, uint32(line)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -278,18 +282,46 @@ const (
 	removedCode = -2
 )
 
-// pathOf returns the number of a file's path, or 0 if it is unknown.
+// setPlace sets the place of a start, or makes it ambiguous if another sequence has a row with another line. Rows with
+// the same line are mostly those of an inline function in several units, so their files are not compared.
+func (p *program) setPlace(result *found, start int, file uint64, line uint32) error {
+	place := &result.places[start]
+	if place.Line > 0 && place.Line != line {
+		*place = Place{File: ambiguous}
+	}
+	if *place != (Place{}) {
+		return nil
+	}
+	number, err := p.pathOf(file, result)
+	if err == nil && number != noPath {
+		*place = Place{File: number, Line: line}
+	}
+	return err
+}
+
+// pathOf returns the number of a file's path, or noPath.
 func (p *program) pathOf(file uint64, result *found) (uint32, error) {
 	if file >= uint64(len(p.files)) {
-		return 0, nil
+		return noPath, nil
 	}
 	f := &p.files[file]
 	if f.path > 0 {
 		return f.path, nil
 	}
+	f.path = noPath
+	name, err := p.nameOf(f, result)
+	if err != nil || name == "" || len(name) > maxTextBytes {
+		return noPath, err
+	}
+	f.path, err = result.pathNumber(path.Clean(name))
+	return f.path, err
+}
+
+// nameOf returns a file's path before it is cleaned, at most a few bytes longer than maxTextBytes, or "" if it is unknown.
+func (p *program) nameOf(f *sourceFile, result *found) (string, error) {
 	name, err := result.textOf(f.name)
 	if err != nil || name == "" {
-		return 0, err
+		return "", err
 	}
 	// 1. The directory of the file. 2. That of the compilation, number 0.
 	for _, directory := range []uint64{f.directory, 0} {
@@ -303,13 +335,16 @@ func (p *program) pathOf(file uint64, result *found) (uint32, error) {
 			parent, err = result.textOf(p.directories[directory])
 		}
 		if err != nil {
-			return 0, err
+			return "", err
+		}
+		length := len(parent) + len(name)
+		if err := result.budget.spend(int64(length)); err != nil || length > maxTextBytes {
+			return "", err
 		}
 		name = path.Join(parent, name)
 		if f.directory == 0 {
 			break
 		}
 	}
-	f.path, err = result.pathNumber(path.Clean(name))
-	return f.path, err
+	return name, nil
 }

@@ -216,7 +216,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverCtfFileLinesUnknown, err = builder.meter.Int64Counter(
 		"otelcol_receiver_ctf_file_lines_unknown",
-		metric.WithDescription("Functions with a name and without a source line, by reason (no_debug_info: no file of the object has line tables; unreadable: they are damaged or too large; no_line: they have no line for the function). [Alpha]"),
+		metric.WithDescription("Functions with a name and without a source line, by reason (no_debug_info: no file of the object has line tables; unreadable: they are damaged or too large; no_line: they have no line for the function; ambiguous: they have several, because the linker folded identical functions). [Alpha]"),
 		metric.WithUnit("{function}"),
 	)
 	errs = errors.Join(errs, err)

@@ -248,7 +248,7 @@ func AssertEqualReceiverLttngLiveHandoverRetries(t *testing.T, tt *componenttest
 func AssertEqualReceiverLttngLiveLinesUnknown(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_lines_unknown",
-		Description: "Functions with a name and without a source line, by reason (no_debug_info: no file of the object has line tables; unreadable: they are damaged or too large; no_line: they have no line for the function). [Alpha]",
+		Description: "Functions with a name and without a source line, by reason (no_debug_info: no file of the object has line tables; unreadable: they are damaged or too large; no_line: they have no line for the function; ambiguous: they have several, because the linker folded identical functions). [Alpha]",
 		Unit:        "{function}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

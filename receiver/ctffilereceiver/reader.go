@@ -41,9 +41,9 @@ type reader struct {
 	countRead func()
 	// serving ends when the shutdown begins.
 	serving context.Context
-	// start starts a goroutine that the shutdown waits for. found is called after each search.
-	start func(func())
-	found func()
+	// start starts a goroutine that the shutdown waits for. searched is called after each search.
+	start    func(func())
+	searched func()
 	// ended receives a value after the end of a session.
 	ended chan struct{}
 	lines readerLines
@@ -58,7 +58,18 @@ type reader struct {
 }
 
 // readerLines are the log lines that files can cause very often.
-type readerLines struct{ search, identity, damaged logline.Seldom }
+type readerLines struct {
+	search, identity logline.Seldom
+	skipped          [len(skippedLines)]logline.Seldom
+}
+
+// skippedLines are the log lines about data that is not read.
+var skippedLines = [...]string{
+	recorded.DamagedPacket:  "A packet is damaged and skipped",
+	recorded.DamagedRest:    "A packet is damaged, and the rest of its file is skipped",
+	recorded.UnreadableFile: "A file cannot be read, and is skipped",
+	recorded.OlderPackets:   "A file appeared after later packets had been read: its packets are left out",
+}
 
 // readTrace is a trace with its session.
 type readTrace struct {
@@ -89,14 +100,14 @@ func newReader(config *Config, unread *atomic.Int32) (*reader, error) {
 	r.settings = recorded.Settings{
 		Once: config.Mode == ModeOnce, MaxDelay: config.MaxDelay, EndAfter: config.EndAfter,
 		MaxPacketBytes: config.Limits.MaxPacketBytes, MaxMetadataBytes: config.Limits.MaxMetadataBytes, MaxStreams: config.Limits.MaxStreams,
-		Now: func() time.Time { return r.env.Now() }, Damaged: r.logDamage,
+		Now: func() time.Time { return r.env.Now() }, Skip: r.logSkipped,
 	}
 	return r, nil
 }
 
 // open sets the parts of a started receiver.
-func (r *reader) open(env *session.Environment, counters *telemetry.Telemetry, run *receiverkit.Run, found func()) {
-	r.env, r.telemetry, r.serving, r.start, r.found = env, counters, run.Serving, run.Go, found
+func (r *reader) open(env *session.Environment, counters *telemetry.Telemetry, run *receiverkit.Run, searched func()) {
+	r.env, r.telemetry, r.serving, r.start, r.searched = env, counters, run.Serving, run.Go, searched
 	if r.config.AtEnd == AtEndStopCollector {
 		r.unread.Add(1)
 		r.countRead = sync.OnceFunc(func() { r.unread.Add(-1) })
@@ -135,7 +146,7 @@ func (r *reader) run() {
 			r.logProgress(reading)
 		case <-poll:
 			r.search()
-			r.found()
+			r.searched()
 		}
 		if timer != nil {
 			timer.Stop()
@@ -210,7 +221,7 @@ func (r *reader) identify(dir string) *readTrace {
 			return nil
 		}
 		if same {
-			r.know(dir, r.traces[i], false)
+			r.register(dir, r.traces[i], false)
 			return r.traces[i]
 		}
 		identity = identity.Below(dir)
@@ -218,12 +229,12 @@ func (r *reader) identify(dir string) *readTrace {
 		identity = identity.Another()
 	}
 	t := &readTrace{Trace: recorded.NewTrace(&r.settings, identity, dir)}
-	r.know(dir, t, true)
+	r.register(dir, t, true)
 	return t
 }
 
-// know adds a directory, and the trace if it is new.
-func (r *reader) know(dir string, t *readTrace, isNew bool) {
+// register adds a directory, and the trace if it is new.
+func (r *reader) register(dir string, t *readTrace, isNew bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dirs[dir] = t
@@ -409,13 +420,17 @@ func terminate() error {
 	return self.Signal(syscall.SIGTERM)
 }
 
-// logDamage logs and counts a packet that cannot be read.
-func (r *reader) logDamage(err error) {
-	r.telemetry.PacketDamaged()
+// logSkipped logs and counts data that is not read.
+func (r *reader) logSkipped(what recorded.Skipped, err error) {
 	r.mu.Lock()
-	r.sum.damaged++
+	if what == recorded.OlderPackets {
+		r.sum.late++ // the session counts the packets
+	} else {
+		r.sum.damaged++
+		r.telemetry.PacketDamaged()
+	}
 	r.mu.Unlock()
-	r.logSeldom(&r.lines.damaged, "A packet is damaged and skipped", zap.Error(err))
+	r.logSeldom(&r.lines.skipped[what], skippedLines[what], zap.Error(err))
 }
 
 func (r *reader) logSeldom(line *logline.Seldom, message string, fields ...zap.Field) {

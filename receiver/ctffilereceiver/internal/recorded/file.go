@@ -93,6 +93,9 @@ func (f *file) grow() (bool, error) {
 	return true, nil
 }
 
+// isNumbered reports whether its packets have the number of their stream and sequence numbers.
+func (f *file) isNumbered() bool { return f.key != f.path }
+
 // isReplaced reports whether another file is at the path now, or the content was cut.
 func (f *file) isReplaced(by *file) bool {
 	return f.wasCut || by.size < f.size || !os.SameFile(f.info, by.info)

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,9 +34,8 @@ type reader struct {
 	telemetry *telemetry.Telemetry
 	// stopCollector sends the signal that shuts the collector down.
 	stopCollector func() error
-	// unread is the number of receivers with at_end: stop_collector that still read. Receivers of one factory share it,
-	// because they all end the same process: the last one does. countRead subtracts this one.
-	unread    *atomic.Int32
+	common        *common
+	// countRead subtracts this receiver from those that still read.
 	countRead func()
 	// serving ends when the shutdown begins.
 	serving context.Context
@@ -91,12 +89,12 @@ var fileWords = session.Words{
 	Detached:     "A trace is closed for now: it holds more of the memory budget than it may. Open calls are not paired",
 }
 
-func newReader(config *Config, unread *atomic.Int32) (*reader, error) {
+func newReader(config *Config, common *common) (*reader, error) {
 	finder, err := config.finder()
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{config: config, finder: finder, ended: make(chan struct{}, 1), dirs: map[string]*readTrace{}, stopCollector: terminate, unread: unread, countRead: func() {}}
+	r := &reader{config: config, finder: finder, ended: make(chan struct{}, 1), dirs: map[string]*readTrace{}, stopCollector: terminate, common: common, countRead: func() {}}
 	r.settings = recorded.Settings{
 		Once: config.Mode == ModeOnce, MaxDelay: config.MaxDelay, EndAfter: config.EndAfter,
 		MaxPacketBytes: config.Limits.MaxPacketBytes, MaxMetadataBytes: config.Limits.MaxMetadataBytes, MaxStreams: config.Limits.MaxStreams,
@@ -109,8 +107,8 @@ func newReader(config *Config, unread *atomic.Int32) (*reader, error) {
 func (r *reader) open(env *session.Environment, counters *telemetry.Telemetry, run *receiverkit.Run, searched func()) {
 	r.env, r.telemetry, r.serving, r.start, r.searched = env, counters, run.Serving, run.Go, searched
 	if r.config.AtEnd == AtEndStopCollector {
-		r.unread.Add(1)
-		r.countRead = sync.OnceFunc(func() { r.unread.Add(-1) })
+		r.common.unread.Add(1)
+		r.countRead = sync.OnceFunc(func() { r.common.unread.Add(-1) })
 	}
 }
 
@@ -122,7 +120,7 @@ func (r *reader) run() {
 	report := time.NewTicker(progressInterval)
 	defer report.Stop()
 	if r.config.Mode == ModeOnce {
-		defer runtime.KeepAlive(newBallast(r.env.Memory))
+		defer r.common.ballast.hold(r.env.Memory)()
 	}
 	if found := r.search(); found == 0 && r.config.Mode == ModeWatch {
 		r.logNoTrace()
@@ -389,7 +387,7 @@ func (r *reader) stop() error {
 	again := time.NewTicker(signalInterval)
 	defer again.Stop()
 	for sent := 0; sent < maxSignals; {
-		if r.unread.Load() == 0 {
+		if r.common.unread.Load() == 0 {
 			if sent++; sent == 1 {
 				r.env.Logger.Info("The collector shuts down, because all traces are read", zap.String("at_end", string(AtEndStopCollector)))
 			}

@@ -223,7 +223,7 @@ func (a *attachment) openStream(src *source, announced lttnglive.Stream) error {
 	}
 	isAsked := s != nil && slices.Contains(a.streams, s) // it hung up in this round
 	if key := streamKey(announced); !a.conn.Resume(announced.ID, src.trace.positionOf(key)) {
-		a.recording.lines.warnOtherRecording(key)
+		a.recording.lines.warnOtherRecording(zap.String("stream", key))
 		delete(src.trace.position.Streams, key)
 	}
 	s = src.trace.openStream(announced)

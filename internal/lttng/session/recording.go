@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
@@ -120,7 +121,7 @@ func (r *recording) key(t *ctf.Trace, path string) string {
 func (r *recording) newTrace(key string) *trace {
 	at := r.env.Positions.Get(r.env.Context, r.positionKey(key))
 	if len(at.Streams) > 0 && at.Recording != r.subject.Recording {
-		r.lines.warnOtherRecording(key)
+		r.lines.warnOtherRecording(zap.String("trace", key))
 		at = position.Trace{}
 	}
 	t := &trace{

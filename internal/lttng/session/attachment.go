@@ -224,6 +224,9 @@ func (a *attachment) openStream(src *source, announced lttnglive.Stream) error {
 	isAsked := s != nil && slices.Contains(a.streams, s) // it hung up in this round
 	if key := streamKey(announced); !a.conn.Resume(announced.ID, src.trace.positionOf(key)) {
 		a.recording.lines.warnOtherRecording(zap.String("stream", key))
+		if len(src.trace.streams) == 0 {
+			a.recording.forgetPosition(src.trace)
+		}
 		delete(src.trace.position.Streams, key)
 	}
 	s = src.trace.openStream(announced)

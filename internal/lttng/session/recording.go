@@ -139,6 +139,16 @@ func (r *recording) newTrace(key string) *trace {
 	return t
 }
 
+// forgetPosition forgets how far a trace was read, with its processes and threads: those of another recording. No stream
+// of the trace was read.
+func (r *recording) forgetPosition(t *trace) {
+	clear(t.position.Streams)
+	r.ended.forgetTrace(&t.position)
+	r.group.Remove(t.processes)
+	t.processes = r.group.NewTrace(t.key, nil, nil)
+	t.processes.Begin(t.ctf)
+}
+
 // positionKey returns the key of the position of a trace.
 func (r *recording) positionKey(trace string) string { return cmp.Or(r.subject.Position, trace) }
 

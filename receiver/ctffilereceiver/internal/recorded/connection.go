@@ -342,6 +342,9 @@ func (c *Connection) keyOf(f *file, all bool) (string, error) {
 		return f.path, nil
 	}
 	f.hasHead, f.begin = true, p.Begin
+	if content := (p.Content + 7) / 8; content > 0 && content <= uint64(f.size) {
+		f.hash = merge.HashOf(c.buffer[:min(content, merge.HashedBytes)])
+	}
 	if key, ok := streamKey(&p); ok {
 		f.sequence = p.Sequence
 		return key, nil
@@ -495,7 +498,7 @@ func (c *Connection) readHead(f *file, offset int64) (ctf.Packet, int, error) {
 // was read.
 func (s *stream) resume(at merge.Position) bool {
 	for _, f := range s.files {
-		if f.hasHead && at.First.IsOther(f.sequence, f.begin) {
+		if at.First.IsOther(f.first()) {
 			return false
 		}
 	}

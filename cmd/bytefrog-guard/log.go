@@ -72,6 +72,7 @@ func (l *lines) run() {
 	for range l.news {
 		for {
 			text, dropped := l.next(written[:0])
+			written = text // the other buffer has the next lines now
 			if len(text) == 0 && dropped == 0 {
 				break
 			}
@@ -81,7 +82,6 @@ func (l *lines) run() {
 			if dropped > 0 {
 				direct.Warn("Lines of the log were dropped here: they were not read", zap.Uint64("lines", dropped))
 			}
-			written = text
 		}
 	}
 }

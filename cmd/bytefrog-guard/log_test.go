@@ -105,6 +105,34 @@ func TestALineThatIsTooLongIsCounted(t *testing.T) {
 	assert.Equal(t, 1, accounted(t, piece[:n], "xxx"))
 }
 
+// A line that is added while another one is written does not change it, also after a pause of the log.
+func TestALineStaysWholeWhileItIsWritten(t *testing.T) {
+	near, far := io.Pipe()
+	defer time.AfterFunc(patience, func() { _ = near.Close() }).Stop()
+	log := newLines(far)
+	add := func(line string) {
+		_, err := log.Write([]byte(line))
+		require.NoError(t, err)
+	}
+	read := func(n int) string {
+		piece := make([]byte, n)
+		_, err := io.ReadFull(near, piece)
+		require.NoError(t, err)
+		return string(piece)
+	}
+	for range 3 {
+		add("first\n")
+		first := read(2)
+		add("other\n")
+		assert.Equal(t, "first\nother\n", first+read(10))
+		select {
+		case <-log.written():
+		case <-time.After(patience):
+			require.Fail(t, "lines are not written")
+		}
+	}
+}
+
 // The end waits for the last lines.
 func TestTheLastLinesAreWritten(t *testing.T) {
 	var out bytes.Buffer

@@ -88,7 +88,7 @@ func TestAChunkThatMovesBeforeItIsReadIsReadInItsNewPlace(t *testing.T) {
 			}
 			part(filepath.Join(dir, "archives", "1", "ust"), 0, 1)
 			part(current, 1, second)
-			b := unstartedBed(t, filepath.Join(dir, "**"), watching(300*time.Millisecond, time.Hour), func(_ *bed, c *Config) { c.Limits.MaxQueuedLogs = 10 })
+			b := unstartedBed(t, filepath.Join(dir, "**"), watching(3*time.Second, time.Hour), func(_ *bed, c *Config) { c.Limits.MaxQueuedLogs = 10 })
 			b.receiver.env.Settings.Limits.AheadBytes = 1
 			release := b.Logs.Hang(false)
 			b.Start()

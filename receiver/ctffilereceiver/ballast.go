@@ -3,7 +3,12 @@
 
 package ctffilereceiver
 
-import "github.com/callbraid/callbraid/internal/componentkit/budget"
+import (
+	"runtime"
+	"sync"
+
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+)
 
 const (
 	ballastBytes = 64 << 20
@@ -11,7 +16,31 @@ const (
 	ballastPart = 8
 )
 
-// newBallast returns a part of the heap that is not used, or nil if the memory budget is small. Go collects garbage when
+// ballast is a part of the heap that is not used. All receivers of a process share it, and the last reader frees it.
+type ballast struct {
+	mu      sync.Mutex
+	readers int
+	bytes   []byte
+}
+
+// hold makes sure that there is a ballast until release is called.
+func (b *ballast) hold(memory *budget.Group) (release func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.readers++; b.bytes == nil {
+		b.bytes = newBallast(memory)
+	}
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		runtime.KeepAlive(b.bytes)
+		if b.readers--; b.readers == 0 {
+			b.bytes = nil
+		}
+	}
+}
+
+// newBallast returns the bytes of a ballast, or nil if the memory budget is small. Go collects garbage when
 // the heap has doubled since the last collection. A collector that only reads files has a heap of about 10 MiB, so that
 // it collects after every 25,000 log records, which takes a fifth of its time. With the ballast it collects a seventh as
 // often. The budget does not count the ballast: nothing is written to it, so it has no pages.

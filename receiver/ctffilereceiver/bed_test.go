@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,14 +29,14 @@ import (
 type bed struct {
 	*receivertestbed.Bed
 	receiver *fileReceiver
-	// unread is shared by receivers of one test.
-	unread *atomic.Int32
+	// common is shared by receivers of one test.
+	common *common
 }
 
 // unstartedBed returns a receiver of the traces below a directory.
 func unstartedBed(t testing.TB, dir string, options ...func(*bed, *Config)) *bed {
 	t.Helper()
-	b := &bed{Bed: receivertestbed.New(t, metadata.Type), unread: new(atomic.Int32)}
+	b := &bed{Bed: receivertestbed.New(t, metadata.Type), common: new(common)}
 	config := createDefaultConfig()
 	config.Include = []string{dir}
 	config.Batch.MaxDelay = 20 * time.Millisecond
@@ -49,7 +48,7 @@ func unstartedBed(t testing.TB, dir string, options ...func(*bed, *Config)) *bed
 		o(b, config)
 	}
 	require.NoError(t, config.Validate())
-	r, err := newReceiver(b.Settings, config, b.unread)
+	r, err := newReceiver(b.Settings, config, b.common)
 	require.NoError(t, err)
 	b.receiver = r.Protocol.(*fileReceiver)
 	b.Use(r)

@@ -4,8 +4,6 @@
 package ctffilereceiver
 
 import (
-	"sync/atomic"
-
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/receiver"
 
@@ -15,9 +13,9 @@ import (
 
 // NewFactory returns the factory of the receiver.
 func NewFactory() receiver.Factory {
-	unread := new(atomic.Int32)
+	common := new(common)
 	shared := receiverkit.Share(func(settings receiver.Settings, config *Config) (*receiverkit.Receiver, error) {
-		return newReceiver(settings, config, unread)
+		return newReceiver(settings, config, common)
 	})
 	return receiver.NewFactory(
 		metadata.Type,

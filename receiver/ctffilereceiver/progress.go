@@ -16,7 +16,9 @@ const progressInterval = 10 * time.Second
 type summary struct {
 	began                 time.Time
 	read, failed, damaged int
-	events, packets       int64
+	// late is the number of files that appeared after later packets had been read.
+	late            int
+	events, packets int64
 	// unfound is set if the search ended early, or could not read a directory.
 	unfound bool
 }
@@ -71,7 +73,7 @@ func (r *reader) logSummary() {
 	if sum.failed > 0 || sum.unfound {
 		log, line = r.env.Logger.Warn, "The end is reached, but not all traces were read: earlier lines have the reasons"
 	}
-	log(line, zap.Int("traces", sum.read), zap.Int("failed", sum.failed), zap.Bool("search_complete", !sum.unfound), zap.Int("damaged_packets", sum.damaged),
+	log(line, zap.Int("traces", sum.read), zap.Int("failed", sum.failed), zap.Bool("search_complete", !sum.unfound), zap.Int("damaged_packets", sum.damaged), zap.Int("late_files", sum.late),
 		zap.Int64("packets", sum.packets), zap.Int64("events", sum.events), zap.Duration("time", r.env.Now().Sub(sum.began)))
 }
 

@@ -217,9 +217,10 @@ func TestTheCollectorIsStoppedAfterAllRecordsAreDelivered(t *testing.T) {
 
 func TestTheLastOfSeveralReceiversStopsTheCollector(t *testing.T) {
 	var slow *bed
-	var sent, early, unread atomic.Int32
+	var sent, early atomic.Int32
+	shared := new(common)
 	unstarted := func(dir string) *bed {
-		b := unstartedBed(t, dir, func(b *bed, c *Config) { b.unread, c.AtEnd = &unread, AtEndStopCollector })
+		b := unstartedBed(t, dir, func(b *bed, c *Config) { b.common, c.AtEnd = shared, AtEndStopCollector })
 		b.receiver.reader.stopCollector = func() error {
 			if len(slow.numbers()) < 20 {
 				early.Add(1)

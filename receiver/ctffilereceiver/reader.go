@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,15 +34,14 @@ type reader struct {
 	telemetry *telemetry.Telemetry
 	// stopCollector sends the signal that shuts the collector down.
 	stopCollector func() error
-	// unread is the number of receivers with at_end: stop_collector that still read. Receivers of one factory share it,
-	// because they all end the same process: the last one does. countRead subtracts this one.
-	unread    *atomic.Int32
+	common        *common
+	// countRead subtracts this receiver from those that still read.
 	countRead func()
 	// serving ends when the shutdown begins.
 	serving context.Context
-	// start starts a goroutine that the shutdown waits for. found is called after each search.
-	start func(func())
-	found func()
+	// start starts a goroutine that the shutdown waits for. searched is called after each search.
+	start    func(func())
+	searched func()
 	// ended receives a value after the end of a session.
 	ended chan struct{}
 	lines readerLines
@@ -58,7 +56,18 @@ type reader struct {
 }
 
 // readerLines are the log lines that files can cause very often.
-type readerLines struct{ search, identity, damaged logline.Seldom }
+type readerLines struct {
+	search, identity logline.Seldom
+	skipped          [len(skippedLines)]logline.Seldom
+}
+
+// skippedLines are the log lines about data that is not read.
+var skippedLines = [...]string{
+	recorded.DamagedPacket:  "A packet is damaged and skipped",
+	recorded.DamagedRest:    "A packet is damaged, and the rest of its file is skipped",
+	recorded.UnreadableFile: "A file cannot be read, and is skipped",
+	recorded.OlderPackets:   "A file appeared after later packets had been read: its packets are left out",
+}
 
 // readTrace is a trace with its session.
 type readTrace struct {
@@ -80,26 +89,26 @@ var fileWords = session.Words{
 	Detached:     "A trace is closed for now: it holds more of the memory budget than it may. Open calls are not paired",
 }
 
-func newReader(config *Config, unread *atomic.Int32) (*reader, error) {
+func newReader(config *Config, common *common) (*reader, error) {
 	finder, err := config.finder()
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{config: config, finder: finder, ended: make(chan struct{}, 1), dirs: map[string]*readTrace{}, stopCollector: terminate, unread: unread, countRead: func() {}}
+	r := &reader{config: config, finder: finder, ended: make(chan struct{}, 1), dirs: map[string]*readTrace{}, stopCollector: terminate, common: common, countRead: func() {}}
 	r.settings = recorded.Settings{
 		Once: config.Mode == ModeOnce, MaxDelay: config.MaxDelay, EndAfter: config.EndAfter,
 		MaxPacketBytes: config.Limits.MaxPacketBytes, MaxMetadataBytes: config.Limits.MaxMetadataBytes, MaxStreams: config.Limits.MaxStreams,
-		Now: func() time.Time { return r.env.Now() }, Damaged: r.logDamage,
+		Now: func() time.Time { return r.env.Now() }, Skip: r.logSkipped,
 	}
 	return r, nil
 }
 
 // open sets the parts of a started receiver.
-func (r *reader) open(env *session.Environment, counters *telemetry.Telemetry, run *receiverkit.Run, found func()) {
-	r.env, r.telemetry, r.serving, r.start, r.found = env, counters, run.Serving, run.Go, found
+func (r *reader) open(env *session.Environment, counters *telemetry.Telemetry, run *receiverkit.Run, searched func()) {
+	r.env, r.telemetry, r.serving, r.start, r.searched = env, counters, run.Serving, run.Go, searched
 	if r.config.AtEnd == AtEndStopCollector {
-		r.unread.Add(1)
-		r.countRead = sync.OnceFunc(func() { r.unread.Add(-1) })
+		r.common.unread.Add(1)
+		r.countRead = sync.OnceFunc(func() { r.common.unread.Add(-1) })
 	}
 }
 
@@ -111,7 +120,7 @@ func (r *reader) run() {
 	report := time.NewTicker(progressInterval)
 	defer report.Stop()
 	if r.config.Mode == ModeOnce {
-		defer runtime.KeepAlive(newBallast(r.env.Memory))
+		defer r.common.ballast.hold(r.env.Memory)()
 	}
 	if found := r.search(); found == 0 && r.config.Mode == ModeWatch {
 		r.logNoTrace()
@@ -135,7 +144,7 @@ func (r *reader) run() {
 			r.logProgress(reading)
 		case <-poll:
 			r.search()
-			r.found()
+			r.searched()
 		}
 		if timer != nil {
 			timer.Stop()
@@ -210,7 +219,7 @@ func (r *reader) identify(dir string) *readTrace {
 			return nil
 		}
 		if same {
-			r.know(dir, r.traces[i], false)
+			r.register(dir, r.traces[i], false)
 			return r.traces[i]
 		}
 		identity = identity.Below(dir)
@@ -218,12 +227,12 @@ func (r *reader) identify(dir string) *readTrace {
 		identity = identity.Another()
 	}
 	t := &readTrace{Trace: recorded.NewTrace(&r.settings, identity, dir)}
-	r.know(dir, t, true)
+	r.register(dir, t, true)
 	return t
 }
 
-// know adds a directory, and the trace if it is new.
-func (r *reader) know(dir string, t *readTrace, isNew bool) {
+// register adds a directory, and the trace if it is new.
+func (r *reader) register(dir string, t *readTrace, isNew bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dirs[dir] = t
@@ -378,7 +387,7 @@ func (r *reader) stop() error {
 	again := time.NewTicker(signalInterval)
 	defer again.Stop()
 	for sent := 0; sent < maxSignals; {
-		if r.unread.Load() == 0 {
+		if r.common.unread.Load() == 0 {
 			if sent++; sent == 1 {
 				r.env.Logger.Info("The collector shuts down, because all traces are read", zap.String("at_end", string(AtEndStopCollector)))
 			}
@@ -409,13 +418,17 @@ func terminate() error {
 	return self.Signal(syscall.SIGTERM)
 }
 
-// logDamage logs and counts a packet that cannot be read.
-func (r *reader) logDamage(err error) {
-	r.telemetry.PacketDamaged()
+// logSkipped logs and counts data that is not read.
+func (r *reader) logSkipped(what recorded.Skipped, err error) {
 	r.mu.Lock()
-	r.sum.damaged++
+	if what == recorded.OlderPackets {
+		r.sum.late++ // the session counts the packets
+	} else {
+		r.sum.damaged++
+		r.telemetry.PacketDamaged()
+	}
 	r.mu.Unlock()
-	r.logSeldom(&r.lines.damaged, "A packet is damaged and skipped", zap.Error(err))
+	r.logSeldom(&r.lines.skipped[what], skippedLines[what], zap.Error(err))
 }
 
 func (r *reader) logSeldom(line *logline.Seldom, message string, fields ...zap.Field) {

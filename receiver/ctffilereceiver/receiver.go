@@ -33,14 +33,22 @@ type fileReceiver struct {
 	metrics  *handover.Metrics[session.State]
 }
 
-// newReceiver returns a receiver. unread is shared by all receivers of the process, see reader.
-func newReceiver(settings receiver.Settings, config *Config, unread *atomic.Int32) (*receiverkit.Receiver, error) {
+// common is shared by all receivers of a factory, and so of a process.
+type common struct {
+	// unread is the number of receivers with at_end: stop_collector that still read. They all end the same process: the
+	// last one does.
+	unread  atomic.Int32
+	ballast ballast
+}
+
+// newReceiver returns a receiver.
+func newReceiver(settings receiver.Settings, config *Config, common *common) (*receiverkit.Receiver, error) {
 	kit, err := receiverkit.New(settings, &config.Config, receiverkit.Names{Format: "ctf", Scope: metadata.ScopeName})
 	if err != nil {
 		return nil, err
 	}
 	r := &fileReceiver{kit: kit, config: config}
-	if r.reader, err = newReader(config, unread); err != nil {
+	if r.reader, err = newReader(config, common); err != nil {
 		return nil, err
 	}
 	if r.telemetry, err = telemetry.New(kit.Telemetry, r.reader.progress); err != nil {

@@ -24,7 +24,7 @@ const otherRecording = "Another recording has replaced the one that was read: it
 
 func TestAnotherRecordingAtTheSamePathIsReadFromItsBeginning(t *testing.T) {
 	// The first recording has 4 packets, the second one 8.
-	recording := func(environment string, begin uint64) *synthetic.Session {
+	recording := func(environment string, begin uint64, pid int) *synthetic.Session {
 		s := synthetic.New("shop", "vpid", "vtid")
 		s.Anonymous, s.Environment = true, environment
 		s.Class("shop:sold", "number")
@@ -33,7 +33,7 @@ func TestAnotherRecordingAtTheSamePathIsReadFromItsBeginning(t *testing.T) {
 			at := begin + uint64(1000*i)
 			stream.Packet(at)
 			for j := range 5 {
-				stream.Event(at+uint64(j), "shop:sold", 7, 8, 5*i+j+1)
+				stream.Event(at+uint64(j), "shop:sold", 7, pid, 5*i+j+1)
 			}
 		}
 		return s
@@ -45,13 +45,13 @@ func TestAnotherRecordingAtTheSamePathIsReadFromItsBeginning(t *testing.T) {
 		writeFile(t, filepath.Join(dir, "metadata"), bytes.ReplaceAll(s.Metadata(), []byte("packet_seq_num"), []byte(numbers)))
 	}
 	for name, second := range map[string]*synthetic.Session{
-		"other metadata": recording("other = 1;", 1000), "other times": recording("", 2000),
+		"other metadata": recording("other = 1;", 1000, 8), "other times": recording("", 2000, 8), "other events at the same times": recording("", 1000, 9),
 	} {
 		for numbers, numbered := range map[string]string{"with sequence numbers": "packet_seq_num", "without": "something_else"} {
 			t.Run(name+" "+numbers, func(t *testing.T) {
 				dir := t.TempDir()
 				kept := &memory{values: map[string][]byte{}}
-				place(t, dir, recording("", 1000), 4, numbered)
+				place(t, dir, recording("", 1000, 8), 4, numbered)
 				assert.Equal(t, upTo(20), readAll(t, dir, storing(kept)).numbers())
 				place(t, dir, second, 8, numbered)
 				b := readAll(t, dir, storing(kept))

@@ -223,7 +223,10 @@ func (a *attachment) openStream(src *source, announced lttnglive.Stream) error {
 	}
 	isAsked := s != nil && slices.Contains(a.streams, s) // it hung up in this round
 	if key := streamKey(announced); !a.conn.Resume(announced.ID, src.trace.positionOf(key)) {
-		a.recording.lines.warnOtherRecording(key)
+		a.recording.lines.warnOtherRecording(zap.String("stream", key))
+		if len(src.trace.streams) == 0 {
+			a.recording.forgetPosition(src.trace)
+		}
 		delete(src.trace.position.Streams, key)
 	}
 	s = src.trace.openStream(announced)
@@ -411,9 +414,9 @@ func (a *attachment) wants(s *stream) bool {
 func (a *attachment) ask(s *stream) (flags lttnglive.Flags, news bool, err error) {
 	if !s.hasPending {
 		if s.pending, err = a.conn.NextIndex(a.ctx, s.id); err != nil {
-			if errors.As(err, new(*LossError)) {
-				s.in.MarkLoss(merge.Damaged)
-				a.unread = true
+			var loss *LossError
+			if errors.As(err, &loss) {
+				a.readLoss(s, loss)
 				return 0, true, nil
 			}
 			return 0, false, a.endUnreadable(s, err)
@@ -441,6 +444,17 @@ func (a *attachment) ask(s *stream) (flags lttnglive.Flags, news bool, err error
 	}
 	s.current = true
 	return i.Flags, false, nil
+}
+
+// readLoss counts lost packets, or marks the gap in the stream.
+func (a *attachment) readLoss(s *stream, loss *LossError) {
+	if loss.Older > 0 {
+		a.recording.counts.packetsLost.Add(loss.Older)
+		a.env.Telemetry.PacketsLost(loss.Older)
+		return
+	}
+	s.in.MarkLoss(merge.Damaged)
+	a.unread = true
 }
 
 // countSilent counts a stream that has nothing until a time.

@@ -59,8 +59,13 @@ type Connection interface {
 	Resume(stream uint64, at merge.Position) bool
 }
 
-// LossError reports that packets of a stream cannot be read. The stream continues after them.
-type LossError struct{ Err error }
+// LossError reports that packets of a stream are not read. The stream continues after them.
+type LossError struct {
+	Err error
+	// Older is the number of packets that are older than all that were read. 0: the packets are the next ones, and the
+	// stream has a gap.
+	Older int64
+}
 
 func (e *LossError) Error() string { return e.Err.Error() }
 func (e *LossError) Unwrap() error { return e.Err }

@@ -86,8 +86,8 @@ func (l *lines) warnNoRoom(of string, most int) {
 }
 
 // warnOtherRecording warns about a trace or a stream with the position of another recording.
-func (l *lines) warnOtherRecording(of string) {
-	l.warnSeldom(&l.other, "Another recording has replaced the one that was read: it is read from its beginning", zap.String("of", of))
+func (l *lines) warnOtherRecording(of zap.Field) {
+	l.warnSeldom(&l.other, "Another recording has replaced the one that was read: it is read from its beginning", of)
 }
 
 func (l *lines) logLastEvents(err error) {

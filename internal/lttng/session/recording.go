@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
@@ -120,7 +121,7 @@ func (r *recording) key(t *ctf.Trace, path string) string {
 func (r *recording) newTrace(key string) *trace {
 	at := r.env.Positions.Get(r.env.Context, r.positionKey(key))
 	if len(at.Streams) > 0 && at.Recording != r.subject.Recording {
-		r.lines.warnOtherRecording(key)
+		r.lines.warnOtherRecording(zap.String("trace", key))
 		at = position.Trace{}
 	}
 	t := &trace{
@@ -136,6 +137,16 @@ func (r *recording) newTrace(key string) *trace {
 	}
 	r.traces[key] = t
 	return t
+}
+
+// forgetPosition forgets how far a trace was read, with its processes and threads: those of another recording. No stream
+// of the trace was read.
+func (r *recording) forgetPosition(t *trace) {
+	clear(t.position.Streams)
+	r.ended.forgetTrace(&t.position)
+	r.group.Remove(t.processes)
+	t.processes = r.group.NewTrace(t.key, nil, nil)
+	t.processes.Begin(t.ctf)
 }
 
 // positionKey returns the key of the position of a trace.

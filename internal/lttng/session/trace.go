@@ -122,7 +122,8 @@ func streamKey(s lttnglive.Stream) string { return s.Path + "/" + s.Channel }
 // begin begins to read the trace. c was made from its metadata.
 func (t *trace) begin(c *ctf.Trace, metadata []byte) {
 	options := merge.Options{
-		MaxDelay: t.env.Settings.MaxDelay, MaxWaiting: t.env.Settings.Limits.WaitingBytes, Stops: true, Resumes: t.processes.Resumes,
+		MaxDelay: t.env.Settings.MaxDelay, MaxWaiting: t.env.Settings.Limits.WaitingBytes, Stops: true,
+		Resumes: func(e *ctf.Event) bool { return t.processes.Resumes(e) },
 	}
 	if t.damaged != nil {
 		options.Damaged = func(s *merge.Stream, at *merge.Index, err error) { t.damaged(s.Name, at.Offset, err) }

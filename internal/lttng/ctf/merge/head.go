@@ -167,7 +167,7 @@ func (s *Stream) begin(in input) {
 	p := &s.reader.Packet
 	s.packet, s.index, s.read, s.known, s.clock = in.packet, in.index, 0, true, p.Class.Clock
 	if sequence, numbered := sequenceOf(p, in.index); numbered && !s.first.Known && !s.finished.any {
-		s.first = FirstPacket{Known: true, Sequence: sequence, Begin: p.Begin}
+		s.first = FirstPacket{Known: true, Sequence: sequence, Begin: p.Begin, Hash: HashOf(in.packet)}
 	}
 	if p.Has(metadata.RoleStreamInstance) {
 		s.rank = s.rank.of(p.Class.ID, p.Instance)

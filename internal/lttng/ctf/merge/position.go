@@ -4,6 +4,8 @@
 package merge
 
 import (
+	"hash/fnv"
+
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 )
 
@@ -24,15 +26,29 @@ type Position struct {
 }
 
 // FirstPacket shows whether a stream is the one of a position. The first packets of two recordings can have the same
-// sequence number, or place, but not the same begin.
+// sequence number, or place. They rarely have the same begin, and very rarely the same content.
 type FirstPacket struct {
 	Known           bool
 	Sequence, Begin uint64
+	// Hash is that of its content. 0: not known.
+	Hash uint64
 }
 
-// IsOther reports whether a packet is another one with the same sequence number or place.
-func (f FirstPacket) IsOther(sequence, begin uint64) bool {
-	return f.Known && f.Sequence == sequence && f.Begin != begin
+// IsOther reports whether a packet is another one with the same sequence number or place. It compares the parts that are
+// known of both.
+func (f FirstPacket) IsOther(packet FirstPacket) bool {
+	return f.Known && packet.Known && f.Sequence == packet.Sequence &&
+		(f.Begin != packet.Begin || f.Hash != 0 && packet.Hash != 0 && f.Hash != packet.Hash)
+}
+
+// HashedBytes is the number of bytes at the begin of a packet's content that HashOf uses.
+const HashedBytes = 1 << 10
+
+// HashOf returns the hash of a packet, for FirstPacket.
+func HashOf(content []byte) uint64 {
+	h := fnv.New64a()
+	h.Write(content[:min(len(content), HashedBytes)])
+	return h.Sum64()
 }
 
 // finishedPacket describes the last packet of a stream that was read to its end.

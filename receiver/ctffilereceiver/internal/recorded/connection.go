@@ -204,18 +204,10 @@ func (c *Connection) findFiles() error {
 		}
 		for i := range files {
 			f := &files[i]
-			known := c.files[f.path]
-			if known != nil && !known.isReplaced(f) {
-				if f.size > known.size {
-					c.noteGrowth(c.settings.Now())
-				}
-				grows := f.size > known.size
-				known.size, known.info = f.size, f.info
-				if !grows || !c.wasCut(known) {
+			if known := c.files[f.path]; known != nil {
+				if !c.isReplaced(known, f) {
 					continue
 				}
-			}
-			if known != nil {
 				c.giveUp(known, f)
 			}
 			if c.files[f.path] = f; len(c.files) > maxEntries {
@@ -228,13 +220,34 @@ func (c *Connection) findFiles() error {
 	return nil
 }
 
-// wasCut reports whether the first packet of a file that has grown is another one: the content was cut before.
+// isReplaced reports whether a known file has another content now. Otherwise it notes the size of the file.
+func (c *Connection) isReplaced(known, now *file) bool {
+	if known.isReplaced(now) {
+		return true
+	}
+	grows := now.size > known.size
+	if grows {
+		c.noteGrowth(c.settings.Now())
+	}
+	isWritten := grows || !now.info.ModTime().Equal(known.info.ModTime())
+	known.size, known.info = now.size, now.info
+	return isWritten && c.wasCut(known)
+}
+
+// wasCut reports whether the first packet of a file is another one than before: the content was cut, or a new file has
+// the number of the old one. File systems use the number of a removed file again, unless the file is open.
 func (c *Connection) wasCut(f *file) bool {
-	if f.wasCut || !f.hasHead || f.opened == nil {
+	if f.wasCut || !f.hasHead {
 		return f.wasCut
 	}
+	if f.opened == nil {
+		if f.open() != nil {
+			return false // removed in the meantime
+		}
+		defer f.close()
+	}
 	p, _, err := c.readHead(f, 0)
-	f.wasCut = err != nil || p.Begin != f.begin || f.key != f.path && p.Sequence != f.sequence
+	f.wasCut = err != nil || p.Begin != f.begin || f.isNumbered() && p.Sequence != f.sequence
 	return f.wasCut
 }
 
@@ -308,7 +321,7 @@ func (c *Connection) bind(all bool) error {
 			s = &stream{key: f.key, conn: c, name: f.path}
 			c.byKey[f.key] = s
 		}
-		s.files = append(s.files, f)
+		s.insert(f)
 	}
 	return nil
 }
@@ -329,6 +342,9 @@ func (c *Connection) keyOf(f *file, all bool) (string, error) {
 		return f.path, nil
 	}
 	f.hasHead, f.begin = true, p.Begin
+	if content := (p.Content + 7) / 8; content > 0 && content <= uint64(f.size) {
+		f.hash = merge.HashOf(c.buffer[:min(content, merge.HashedBytes)])
+	}
 	if key, ok := streamKey(&p); ok {
 		f.sequence = p.Sequence
 		return key, nil
@@ -372,7 +388,7 @@ func (c *Connection) NextIndex(ctx context.Context, id uint64) (lttnglive.Index,
 func (c *Connection) Packet(_ context.Context, id, offset, length uint64, dst []byte) (lttnglive.PacketReply, error) {
 	data, err := c.streams[id].read(offset, length, dst)
 	if err != nil {
-		c.settings.Damaged(err)
+		c.settings.Skip(DamagedPacket, err)
 		return lttnglive.PacketReply{}, &lttnglive.StatusError{Status: lttnglive.PacketError}
 	}
 	return lttnglive.PacketReply{Status: lttnglive.PacketOK, Data: data}, nil
@@ -419,6 +435,12 @@ type stream struct {
 	end   uint64
 	size  int64
 	ended bool
+
+	// begun is set after the first packet of all sessions, and first is its sequence number. older counts the packets
+	// before it in the current file.
+	begun bool
+	first uint64
+	older int
 }
 
 // finished is a file that was read to its end.
@@ -475,13 +497,24 @@ func (c *Connection) readHead(f *file, offset int64) (ctf.Packet, int, error) {
 // resume sets the position: earlier packets were read. It returns false if the first packet shows that another recording
 // was read.
 func (s *stream) resume(at merge.Position) bool {
-	if f := s.files[0]; f.hasHead && at.First.IsOther(f.sequence, f.begin) {
-		return false
+	for _, f := range s.files {
+		if at.First.IsOther(f.first()) {
+			return false
+		}
 	}
 	if at.Known {
-		s.skipping, s.from = true, at.Next
+		s.skipping, s.from, s.begun, s.first = true, at.Next, true, at.First.Sequence
 	}
 	return true
+}
+
+// insert adds a file before those with later packets, if these are not read yet.
+func (s *stream) insert(f *file) {
+	i := len(s.files)
+	for i > 0 && s.files[i-1].opened == nil && s.files[i-1].sequence > f.sequence {
+		i--
+	}
+	s.files = slices.Insert(s.files, i, f)
 }
 
 // next returns the index of the next packet. In a loop:
@@ -496,13 +529,18 @@ func (s *stream) next(ctx context.Context) (lttnglive.Index, error) {
 			return s.wait(), nil
 		}
 		f := s.files[0]
-		if err := f.open(); err != nil {
-			return s.lose(err)
+		if err := s.open(f); errors.Is(err, errMoved) {
+			s.finishFile()
+			continue
+		} else if err != nil {
+			return s.skipFile(err)
 		}
 		atEnd, err := s.isAtEnd(f)
 		switch {
 		case err != nil:
-			return s.lose(err)
+			return s.skipFile(err)
+		case atEnd && s.older > 0:
+			return s.reportOlder(f)
 		case atEnd && len(s.files) > 1:
 			s.finishFile()
 			continue
@@ -533,6 +571,25 @@ func (s *stream) next(ctx context.Context) (lttnglive.Index, error) {
 	return lttnglive.Index{}, context.Cause(ctx)
 }
 
+// errMoved: a rotation has moved a file, and its packets are in another one.
+var errMoved = errors.New("the file was moved")
+
+// open opens a file. While files grow, it also checks that the file still has the packets that were found in it.
+func (s *stream) open(f *file) error {
+	if f.opened != nil {
+		return nil
+	}
+	err := f.open()
+	switch {
+	case s.conn.settings.Once:
+	case errors.Is(err, os.ErrNotExist) && f.isNumbered():
+		return errMoved // if it was removed, the sequence numbers show that packets are missing
+	case err == nil && s.conn.wasCut(f):
+		f.unreadable = true
+	}
+	return err
+}
+
 // index returns the index of a packet, and goes on behind it.
 func (s *stream) index(p *ctf.Packet, size int64) lttnglive.Index {
 	i := lttnglive.Index{
@@ -541,7 +598,9 @@ func (s *stream) index(p *ctf.Packet, size int64) lttnglive.Index {
 	}
 	s.class, s.end, s.size = p.Class, max(s.end, p.Begin, p.End), size
 	if p.Has(metadata.RoleSequence) {
-		s.from = p.Sequence + 1
+		if s.from = p.Sequence + 1; !s.begun {
+			s.begun, s.first = true, p.Sequence
+		}
 	} else {
 		s.from = i.Offset + 1
 	}
@@ -586,12 +645,16 @@ func (s *stream) finishFile() {
 	s.skipping = true
 }
 
-// wasRead reports whether a packet was read before: by an earlier session, or from another file.
+// wasRead reports whether a packet was read before: by an earlier session, or from another file. It counts packets
+// that are older than all of these.
 func (s *stream) wasRead(p *ctf.Packet) bool {
 	if !s.skipping {
 		return false
 	}
 	if p.Has(metadata.RoleSequence) {
+		if p.Sequence < s.first {
+			s.older++
+		}
 		return p.Sequence < s.from
 	}
 	return s.place() < s.from
@@ -631,7 +694,7 @@ func (s *stream) wait() lttnglive.Index {
 // waitForMore waits until a file has the rest of a packet.
 func (s *stream) waitForMore(f *file, err error) (lttnglive.Index, error) {
 	if grown, failed := f.grow(); failed != nil {
-		return s.lose(failed)
+		return s.skipFile(failed)
 	} else if grown {
 		s.conn.noteGrowth(s.conn.settings.Now())
 		f.unreadable = f.unreadable || s.conn.wasCut(f)
@@ -641,7 +704,7 @@ func (s *stream) waitForMore(f *file, err error) (lttnglive.Index, error) {
 		return s.wait(), nil
 	}
 	f.unreadable = true
-	return s.report(err)
+	return s.report(DamagedPacket, err)
 }
 
 // seek seeks the packet after damage, at distances of the size of the last packet. If it finds none, the rest of the
@@ -655,28 +718,41 @@ func (s *stream) seek(f *file, err error) (lttnglive.Index, error) {
 		}
 	}
 	f.unreadable = true
-	return s.report(fmt.Errorf("%w: the rest of the file is skipped", err))
+	return s.report(DamagedRest, err)
 }
 
 // skip goes on behind a damaged packet.
 func (s *stream) skip(size int64, err error) (lttnglive.Index, error) {
-	i, err := s.report(err)
+	i, err := s.report(DamagedPacket, err)
 	s.advance(size)
 	return i, err
 }
 
-// lose goes on behind a file that cannot be read.
-func (s *stream) lose(err error) (lttnglive.Index, error) {
-	i, err := s.report(err)
+// skipFile reports a file that cannot be read, and goes on behind it.
+func (s *stream) skipFile(err error) (lttnglive.Index, error) {
+	i, err := s.report(UnreadableFile, err)
 	s.finishFile()
 	return i, err
 }
 
 // report reports damage at the place of the next packet.
-func (s *stream) report(err error) (lttnglive.Index, error) {
+func (s *stream) report(what Skipped, err error) (lttnglive.Index, error) {
 	err = s.at(s.place(), err)
-	s.conn.settings.Damaged(err)
+	s.conn.settings.Skip(what, err)
 	return lttnglive.Index{}, &session.LossError{Err: err}
+}
+
+// reportOlder reports the packets of a file that are older than the first one that was read. It reports a file once.
+func (s *stream) reportOlder(f *file) (lttnglive.Index, error) {
+	err := fmt.Errorf("%s: expected packets from sequence number %d on, got %d earlier ones: directories must appear in the order of their packets", f.path, s.first, s.older)
+	loss := &session.LossError{Err: err, Older: int64(s.older)}
+	s.older = 0
+	if s.conn.trace.reported[f.path] {
+		return lttnglive.Index{Status: lttnglive.IndexRetry}, nil
+	}
+	s.conn.trace.reported[f.path] = true
+	s.conn.settings.Skip(OlderPackets, err)
+	return lttnglive.Index{}, loss
 }
 
 // at returns an error with the file and the offset of a place.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 )
 
 // openRegular opens a regular file. It checks the kind of the file before, because opening other files has effects, and
@@ -58,10 +60,11 @@ type file struct {
 	info os.FileInfo
 	// opened is nil before the first read.
 	opened *os.File
-	// key is that of its stream. sequence and begin are those of the first packet, if hasHead.
-	key             string
-	hasHead         bool
-	sequence, begin uint64
+	// key is that of its stream. sequence, begin and hash are those of the first packet, if hasHead. hash is 0 if the
+	// packet is not whole.
+	key                   string
+	hasHead               bool
+	sequence, begin, hash uint64
 	// wasCut is set if the content was cut, and is larger now than at the last look.
 	wasCut bool
 	// unreadable is set if the place of the next packet is not known.
@@ -91,6 +94,14 @@ func (f *file) grow() (bool, error) {
 	}
 	f.size, f.info = info.Size(), info
 	return true, nil
+}
+
+// isNumbered reports whether its packets have the number of their stream and sequence numbers.
+func (f *file) isNumbered() bool { return f.key != f.path }
+
+// first returns the first packet.
+func (f *file) first() merge.FirstPacket {
+	return merge.FirstPacket{Known: f.hasHead, Sequence: f.sequence, Begin: f.begin, Hash: f.hash}
 }
 
 // isReplaced reports whether another file is at the path now, or the content was cut.

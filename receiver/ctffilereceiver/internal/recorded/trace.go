@@ -24,9 +24,21 @@ type Settings struct {
 	// of a trace.
 	MaxPacketBytes, MaxMetadataBytes, MaxStreams int
 	Now                                          func() time.Time
-	// Damaged is called with each packet, or rest of a file, that cannot be read.
-	Damaged func(error)
+	// Skip is called with all data that is not read.
+	Skip func(Skipped, error)
 }
+
+// Skipped is a kind of data that is not read.
+type Skipped uint8
+
+const (
+	DamagedPacket Skipped = iota
+	// DamagedRest is the rest of a file after a packet whose size is not known.
+	DamagedRest
+	UnreadableFile
+	// OlderPackets are in a file that appeared after later packets had been read.
+	OlderPackets
+)
 
 // Trace is a recorded trace. The goroutine that finds directories and that of its session share it.
 type Trace struct {
@@ -45,6 +57,8 @@ type Trace struct {
 	// states are the sums of the states of files by directory, at the last search. ended are those that the last session
 	// has read, or nil.
 	states, ended map[string]uint64
+	// reported are the files with older packets. The session uses it.
+	reported map[string]bool
 	// place returns an error with the file of a packet of the current connection. Its goroutine uses it. It is nil while
 	// there is no session.
 	place func(stream string, offset uint64, err error) error
@@ -52,7 +66,7 @@ type Trace struct {
 
 // NewTrace returns the trace of a directory.
 func NewTrace(settings *Settings, identity Identity, dir string) *Trace {
-	return &Trace{Identity: identity, settings: settings, dirs: []string{dir}, sizes: map[string]int64{}, states: map[string]uint64{}}
+	return &Trace{Identity: identity, settings: settings, dirs: []string{dir}, sizes: map[string]int64{}, states: map[string]uint64{}, reported: map[string]bool{}}
 }
 
 // Dir returns its first directory, which names the trace.
@@ -163,7 +177,9 @@ func (t *Trace) setEnded(files map[string]*file) {
 	defer t.mu.Unlock()
 	t.ended = map[string]uint64{}
 	for name, f := range files {
-		t.ended[filepath.Dir(name)] += f.state()
+		if !f.wasCut { // the next session reads its new content
+			t.ended[filepath.Dir(name)] += f.state()
+		}
 	}
 	for _, dir := range t.dirs {
 		t.ended[dir] += 0 // a directory without packets
@@ -176,5 +192,5 @@ func (t *Trace) Release() { t.place = nil }
 
 // Damaged reports a packet of a stream that the session cannot read. The session's goroutine calls it.
 func (t *Trace) Damaged(stream string, offset uint64, err error) {
-	t.settings.Damaged(t.place(stream, offset, err))
+	t.settings.Skip(DamagedPacket, t.place(stream, offset, err))
 }

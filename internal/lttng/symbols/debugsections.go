@@ -127,6 +127,10 @@ const (
 	elf32SectionsSize, elf64SectionsSize = 46, 58
 )
 
+// maxSectionNames is the largest number of bytes of the names of all sections. A linked program has some dozens of
+// sections.
+const maxSectionNames = 1 << 20
+
 // eachName calls use with each section and its name. debug/elf has no names, because headerReader does not provide them.
 func (s *symbolReader) eachName(use func(name []byte, section *elf.Section) error) error {
 	var header [64]byte
@@ -144,7 +148,7 @@ func (s *symbolReader) eachName(use func(name []byte, section *elf.Section) erro
 	if index == 0 || uint64(index) >= uint64(len(s.file.Sections)) {
 		return nil
 	}
-	names, err := s.readNames(s.file.Sections[index])
+	names, err := s.readNames(s.file.Sections[index], maxSectionNames)
 	if err != nil {
 		return fmt.Errorf("names of sections: %w", err)
 	}

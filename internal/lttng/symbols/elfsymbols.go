@@ -47,7 +47,7 @@ func (s *symbolReader) read(t *table, section *elf.Section) error {
 	if err != nil || len(candidates) == 0 {
 		return err
 	}
-	names, err := s.readNames(s.file.Sections[section.Link])
+	names, err := s.readNames(s.file.Sections[section.Link], uint64(s.settings.MaxTableBytes))
 	if err != nil {
 		return fmt.Errorf("names: %w", err)
 	}
@@ -66,12 +66,13 @@ func (s *symbolReader) content(section *elf.Section) (*io.SectionReader, error) 
 	return io.NewSectionReader(s.r, int64(section.Offset), int64(section.FileSize)), nil
 }
 
-// readNames reads a section of strings and sets its last byte to 0, the end of the last string.
-func (s *symbolReader) readNames(section *elf.Section) ([]byte, error) {
+// readNames reads a section of strings of at most so many bytes, and sets its last byte to 0, the end of the last
+// string.
+func (s *symbolReader) readNames(section *elf.Section, most uint64) ([]byte, error) {
 	if section.Type != elf.SHT_STRTAB {
 		return nil, fmt.Errorf("expected a section of strings, got %v", section.Type)
 	}
-	if most := uint64(s.settings.MaxTableBytes); section.FileSize > most {
+	if section.FileSize > most {
 		return nil, fmt.Errorf("expected at most %d bytes, got %d", most, section.FileSize)
 	}
 	data, err := s.content(section)

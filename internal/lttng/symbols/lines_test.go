@@ -194,6 +194,13 @@ func TestAnObjectHasItsNamesWithAnyDebugInformation(t *testing.T) {
 			}
 		})
 	}
+	t.Run("names of sections without room", func(t *testing.T) {
+		data := shopImage("pay").withSections(debugSection{name: ".debug_line", content: lineTable(0x1100)}, debugSection{name: strings.Repeat("x", maxSectionNames)})
+		table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shopBuildID}, DefaultSettings(), unchecked)
+		require.NoError(t, err)
+		assert.Equal(t, "pay", string(table.function(0x1100)))
+		require.ErrorContains(t, table.lines.err, "names of sections: expected at most 1048576 bytes, got ")
+	})
 	t.Run("lines without room", func(t *testing.T) {
 		data := shopImage("pay").withSections(debugSection{name: ".debug_line", content: lineTable(0x1100)})
 		settings := DefaultSettings()

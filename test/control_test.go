@@ -281,7 +281,11 @@ func TestAnRbkitServerExecutesItsNineCommands(t *testing.T) {
 		assert.Zero(t, code, output)
 		assert.Contains(t, output, "memory profile")
 		if command != "handshake" {
-			assert.Contains(t, played.output.String(), command)
+			// The server's output arrives through a pipe, and maybe after the answer.
+			testkit.Eventually(t, "the server has received "+command, func() (bool, string) {
+				said := played.output.String()
+				return strings.Contains(said, command), said
+			})
 		}
 	}
 	output, code := agentctl(t, client, "do", id, "reboot")

@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -115,7 +116,8 @@ func StartGated(t testing.TB, gate, configuration string) *Collector {
 	return launch(t, Binary(t), configuration, nil, []string{"--feature-gates", gate}).awaitReady(t)
 }
 
-// awaitReady waits until a started collector is ready, and returns it.
+// awaitReady waits until a started collector is ready and reacts to signals, and returns it. The
+// health check answers shortly before: a SIGTERM at that moment ends the process immediately.
 func (c *Collector) awaitReady(t testing.TB) *Collector {
 	t.Helper()
 	testkit.Eventually(t, "the collector is ready", func() (bool, string) {
@@ -131,8 +133,18 @@ func (c *Collector) awaitReady(t testing.TB) *Collector {
 		response.Body.Close() // its content is not needed
 		return response.StatusCode == http.StatusOK, response.Status
 	})
+	testkit.Eventually(t, "the collector waits for signals", func() (bool, string) {
+		stacks, err := get("http://" + c.pprof + "/debug/pprof/goroutine?debug=2")
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return true, "" // the configuration replaced the list of extensions, and has no pprof
+		}
+		return err == nil && inControlLoop.MatchString(stacks), fmt.Sprintf("%v\n%s", err, stacks)
+	})
 	return c
 }
+
+// inControlLoop matches the stack of a collector in its control loop, where it reads signals.
+var inControlLoop = regexp.MustCompile(`(?m)^goroutine \d+ [^\n]*\[select[^\n]*\]:\ngo\.opentelemetry\.io/collector/otelcol\.\(\*Collector\)\.Run\(`)
 
 // client has no connections of its own that stay: they would be open files of
 // the collector.

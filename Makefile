@@ -32,7 +32,7 @@ CONFIG ?= config/standalone.yaml
 # with -short. Tests that -short makes smaller also run in full, without the race detector.
 RACE_PACKAGES ?= ./receiver/... ./processor/... ./connector/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... ./internal/bytefrog/hq/... \
 	./internal/lttng/lttnglive/... ./internal/lttng/lttngagent/... ./internal/lttng/symbols/... ./internal/lttng/process/... ./internal/lttng/sim/... ./internal/rbkit/sim/... ./internal/rbkit/zmtp/... \
-	./internal/greys/... ./internal/arthas/... ./internal/call/calltree/... ./internal/call/engine/... ./internal/receiverkit/... ./internal/componentkit/...
+	./internal/javamethods/... ./internal/greys/... ./internal/arthas/... ./internal/call/calltree/... ./internal/call/engine/... ./internal/receiverkit/... ./internal/componentkit/...
 
 # Packages below them without goroutines, also in their tests: generated code, and the computation of metrics and profiles.
 NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest|functionmetrics|pathprofiles)$$

@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
@@ -49,10 +49,10 @@ func playGreys(t *testing.T, args ...string) (address string, end func() string)
 	}
 }
 
-func greysTarget(t *testing.T) greys.Target {
-	any, err := greys.NewPattern("*")
+func greysTarget(t *testing.T) javamethods.Target {
+	any, err := javamethods.NewPattern("*")
 	require.NoError(t, err)
-	return greys.Target{Class: any, Method: any}
+	return javamethods.Target{Class: any, Method: any}
 }
 
 func TestAGreysServerSpeaksBothProtocols(t *testing.T) {
@@ -64,15 +64,15 @@ func TestAGreysServerSpeaksBothProtocols(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- client.Serve(ctx) }()
-	require.NoError(t, client.Run(ctx, greys.VersionCommand{}, func(r greys.Reply) { assert.Equal(t, &greys.Version{Text: "1.8.0.0"}, r) }))
-	require.NoError(t, client.Run(ctx, greys.StackCommand{Target: greysTarget(t), Limit: 3}, func(greys.Reply) {}))
+	require.NoError(t, client.Run(ctx, javamethods.VersionCommand{}, func(r javamethods.Reply) { assert.Equal(t, &javamethods.Version{Text: "1.8.0.0"}, r) }))
+	require.NoError(t, client.Run(ctx, javamethods.StackCommand{Target: greysTarget(t), Limit: 3}, func(javamethods.Reply) {}))
 	stop()
 	require.Error(t, <-served)
 
 	text := console.Client{Dial: func(context.Context) (net.Conn, error) { return net.Dial("tcp", address) }}
 	trees := 0
-	require.NoError(t, text.Run(t.Context(), greys.TraceCommand{Target: greysTarget(t), Limit: 4}, func(r greys.Reply) {
-		if _, is := r.(*greys.Tree); is {
+	require.NoError(t, text.Run(t.Context(), javamethods.TraceCommand{Target: greysTarget(t), Limit: 4}, func(r javamethods.Reply) {
+		if _, is := r.(*javamethods.Tree); is {
 			trees++
 		}
 	}))
@@ -115,8 +115,8 @@ func TestGreysFaultsHaveTheirNumber(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- client.Serve(ctx) }()
-	for _, want := range []error{nil, greys.ErrRefused, nil, greys.ErrUnsupported, nil, nil} {
-		require.ErrorIs(t, client.Run(ctx, greys.VersionCommand{}, func(greys.Reply) {}), want)
+	for _, want := range []error{nil, javamethods.ErrRefused, nil, javamethods.ErrUnsupported, nil, nil} {
+		require.ErrorIs(t, client.Run(ctx, javamethods.VersionCommand{}, func(javamethods.Reply) {}), want)
 	}
 	stop()
 	require.Error(t, <-served)

@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // MaxExpressionBytes is the maximum length of an expression.
@@ -19,11 +19,11 @@ const MaxExpressionBytes = 4096
 
 // Pattern is a pattern of names: with * and ?, or a Java regular expression. It is one argument of a command. The zero
 // value is no valid pattern.
-type Pattern struct{ names greys.Pattern }
+type Pattern struct{ names javamethods.Pattern }
 
 // NewPattern returns a pattern, or an error that names the first invalid character.
 func NewPattern(text string) (Pattern, error) {
-	names, err := greys.NewPattern(text)
+	names, err := javamethods.NewPattern(text)
 	if err != nil {
 		return Pattern{}, err
 	}
@@ -37,7 +37,7 @@ func NewPattern(text string) (Pattern, error) {
 func (p Pattern) String() string { return p.names.String() }
 
 // Names returns the pattern as Greys has it. Both servers read * and ? and the backslash alike.
-func (p Pattern) Names() greys.Pattern { return p.names }
+func (p Pattern) Names() javamethods.Pattern { return p.names }
 
 // Expression is an OGNL expression. The server runs it inside the traced program, where it can do everything, so only
 // an operator may write one. It is one argument of a command. The zero value is no expression.

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/arthas/sim/capture"
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // captures returns the exchanges of all captures, by the name of the file.
@@ -38,7 +38,7 @@ func isJSON(e capture.Exchange) bool { return strings.HasPrefix(e.Answer, "{") &
 
 func readAnswer(t testing.TB, body string) (answer, *reader) {
 	t.Helper()
-	r := &reader{data: []byte(body), names: &greys.Names{}}
+	r := &reader{data: []byte(body), names: &javamethods.Names{}}
 	a := r.answer()
 	require.NoError(t, r.err)
 	require.Zero(t, r.next())

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // Settings of a [Client]. A field that is 0 has its default.
@@ -124,7 +124,7 @@ func (c *Client) Exec(ctx context.Context, command Command, limit time.Duration)
 		return Execution{}, err
 	}
 	e := Execution{Sent: time.Now()}
-	answer, err := c.call(ctx, request{Action: "exec", Command: text, ExecTimeout: max(1, limit.Milliseconds())}, limit, &greys.Names{})
+	answer, err := c.call(ctx, request{Action: "exec", Command: text, ExecTimeout: max(1, limit.Milliseconds())}, limit, &javamethods.Names{})
 	if err != nil {
 		return Execution{}, err
 	}
@@ -199,7 +199,7 @@ type answer struct {
 }
 
 // call sends a request, and returns the answer if the server carried out the request. The server may wait for a time.
-func (c *Client) call(ctx context.Context, req request, wait time.Duration, names *greys.Names) (answer, error) {
+func (c *Client) call(ctx context.Context, req request, wait time.Duration, names *javamethods.Names) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+c.settings.Timeout)
 	defer cancel()
 	body, err := c.exchange(ctx, req)
@@ -316,7 +316,7 @@ func explain(err error) error {
 }
 
 // decode reads an answer.
-func (c *Client) decode(body []byte, names *greys.Names) (answer, error) {
+func (c *Client) decode(body []byte, names *javamethods.Names) (answer, error) {
 	r := &reader{data: body, names: names}
 	a := r.answer()
 	if r.err == nil && r.next() != 0 {

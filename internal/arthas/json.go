@@ -13,7 +13,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // Limits of one answer. A server that exceeds one sends nothing that a client could use.
@@ -52,7 +52,7 @@ type reader struct {
 	// ignored counts fields and results of unknown names, and cut counts texts that were too long.
 	ignored, cut int64
 	scratch      []byte
-	names        *greys.Names
+	names        *javamethods.Names
 }
 
 func (r *reader) fail(position int, expected, received string) {
@@ -416,7 +416,7 @@ func (r *reader) wholeText(expected string) string {
 	if r.value(expected) == 0 {
 		return ""
 	}
-	return greys.ValidText(r.bytes(expected))
+	return javamethods.ValidText(r.bytes(expected))
 }
 
 func (r *reader) bounded(text []byte) string {
@@ -424,7 +424,7 @@ func (r *reader) bounded(text []byte) string {
 		r.cut++
 		text = text[:maxTextBytes]
 	}
-	return greys.ValidText(text)
+	return javamethods.ValidText(text)
 }
 
 // name reads a text that is often repeated.

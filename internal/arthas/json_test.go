@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 func results(t testing.TB, list string) []item {
@@ -50,7 +50,7 @@ func TestAnswersThatAreNotOfArthas(t *testing.T) {
 		{`{` + strings.Repeat(`"a":1,`, 1) + manyKeys(maxFields) + `}`, `expected at most 64 fields, received more`},
 	} {
 		c := &Client{}
-		_, err := c.decode([]byte(tt.body), &greys.Names{})
+		_, err := c.decode([]byte(tt.body), &javamethods.Names{})
 		var malformed *MalformedError
 		require.ErrorAs(t, err, &malformed, tt.body[:min(80, len(tt.body))])
 		assert.Contains(t, err.Error(), tt.problem)
@@ -67,7 +67,7 @@ func manyKeys(n int) string {
 
 func TestTooManyValuesAreRefused(t *testing.T) {
 	c := &Client{}
-	_, err := c.decode([]byte(`{"x":[`+strings.Repeat("1,", maxValues)+`1]}`), &greys.Names{})
+	_, err := c.decode([]byte(`{"x":[`+strings.Repeat("1,", maxValues)+`1]}`), &javamethods.Names{})
 	assert.ErrorContains(t, err, "expected at most 1048576 values, received more")
 }
 
@@ -228,7 +228,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		c := &Client{}
-		a, err := c.decode(body, &greys.Names{})
+		a, err := c.decode(body, &javamethods.Names{})
 		if err == nil && !json.Valid(body) {
 			t.Errorf("package json does not accept %q", body)
 		}
@@ -256,7 +256,7 @@ func BenchmarkTraces(b *testing.B) {
 			body = e.Answer
 		}
 	}
-	c, names := &Client{}, &greys.Names{}
+	c, names := &Client{}, &javamethods.Names{}
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -269,7 +269,7 @@ func BenchmarkTraces(b *testing.B) {
 func TestATraceTreeCostsFewAllocations(t *testing.T) {
 	node := `{"className":"demo.Shop","cost":2,"invoking":true,"lineNumber":7,"maxCost":2,"methodName":"check","minCost":2,"times":1,"totalCost":2,"type":"method"}`
 	body := []byte(`{"body":{"results":[{"type":"trace","root":{"children":[` + strings.Repeat(node+",", 999) + node + `]}}]}}`)
-	c, names := &Client{}, &greys.Names{}
+	c, names := &Client{}, &javamethods.Names{}
 	allocations := testing.AllocsPerRun(5, func() {
 		if _, err := c.decode(body, names); err != nil {
 			t.Error(err)

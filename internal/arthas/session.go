@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // The server's limits.
@@ -36,7 +36,7 @@ type Session struct {
 	id     string
 	server Server
 	// names are of the goroutine that pulls.
-	names greys.Names
+	names javamethods.Names
 	// hash is the seed of recent.
 	hash maphash.Seed
 
@@ -107,7 +107,7 @@ type Loss struct {
 // Open opens a session. It asks the server for its process and its clock.
 func (c *Client) Open(ctx context.Context) (*Session, error) {
 	sent := time.Now()
-	a, err := c.call(ctx, request{Action: "init_session", UserID: c.settings.UserID}, 0, &greys.Names{})
+	a, err := c.call(ctx, request{Action: "init_session", UserID: c.settings.UserID}, 0, &javamethods.Names{})
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (c *Client) Open(ctx context.Context) (*Session, error) {
 // Join returns a session that another client opened, such as a collector that was killed. A job may run in it: interrupt
 // it before a command starts. Its results are dropped.
 func (c *Client) Join(ctx context.Context, sessionID string) (*Session, error) {
-	a, err := c.call(ctx, request{Action: "join_session", SessionID: sessionID}, 0, &greys.Names{})
+	a, err := c.call(ctx, request{Action: "join_session", SessionID: sessionID}, 0, &javamethods.Names{})
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (s *Session) greet(ctx context.Context, sent time.Time) error {
 		return err
 	}
 	s.remember(a.items)
-	info, err := s.client.call(ctx, request{Action: "session_info", SessionID: s.id}, 0, &greys.Names{})
+	info, err := s.client.call(ctx, request{Action: "session_info", SessionID: s.id}, 0, &javamethods.Names{})
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (s *Session) Start(ctx context.Context, command Command) (*Job, error) {
 	if l, is := command.(limited); is {
 		j.limit = l.limit().results()
 	}
-	a, err := s.client.call(ctx, request{Action: "async_exec", SessionID: s.id, Command: text}, 0, &greys.Names{})
+	a, err := s.client.call(ctx, request{Action: "async_exec", SessionID: s.id, Command: text}, 0, &javamethods.Names{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -231,7 +231,7 @@ func notCarriedOut(err error) bool {
 
 // Interrupt ends the job that runs in the session, also one that another client started. It is no error if none runs.
 func (s *Session) Interrupt(ctx context.Context) error {
-	a, err := s.client.call(ctx, request{Action: "interrupt_job", SessionID: s.id}, 0, &greys.Names{})
+	a, err := s.client.call(ctx, request{Action: "interrupt_job", SessionID: s.id}, 0, &javamethods.Names{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -274,7 +274,7 @@ func (s *Session) Close(ctx context.Context) error {
 	if !known {
 		return nil
 	}
-	_, err := s.client.call(ctx, request{Action: "close_session", SessionID: s.id}, 0, &greys.Names{})
+	_, err := s.client.call(ctx, request{Action: "close_session", SessionID: s.id}, 0, &javamethods.Names{})
 	if err != nil && !errors.Is(err, ErrSessionNotFound) {
 		return err
 	}
@@ -290,7 +290,7 @@ func (s *Session) Close(ctx context.Context) error {
 // Rejoin gets a queue again after the server removed it. The server repeats the last 50 results. The session recognizes
 // those that it has pulled before.
 func (s *Session) Rejoin(ctx context.Context) error {
-	a, err := s.client.call(ctx, request{Action: "join_session", SessionID: s.id}, 0, &greys.Names{})
+	a, err := s.client.call(ctx, request{Action: "join_session", SessionID: s.id}, 0, &javamethods.Names{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if errors.Is(err, ErrSessionNotFound) {

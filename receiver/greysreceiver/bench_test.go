@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
@@ -38,7 +38,7 @@ func BenchmarkRowsToMetrics(b *testing.B) {
 		b.Run(fmt.Sprint(methods), func(b *testing.B) {
 			s, end := connected(b)
 			defer end()
-			cycle := &greys.Statistics{}
+			cycle := &javamethods.Statistics{}
 			for i := range methods {
 				cycle.Methods = append(cycle.Methods, row(1, fmt.Sprint("com.example.shop.Service", i/10), fmt.Sprint("operation", i%10), 20, 1, ms(1)))
 			}
@@ -65,7 +65,7 @@ func BenchmarkTreesToSpans(b *testing.B) {
 	tree.Nodes[0].End = ms(40)
 	for i := range 9 {
 		at := time.Duration(i) * 4 * time.Millisecond
-		tree.Nodes = append(tree.Nodes, greys.Node{
+		tree.Nodes = append(tree.Nodes, javamethods.Node{
 			Depth: 1, Start: at, End: at + ms(3), Class: "com.example.shop.Service" + fmt.Sprint(i), Method: "operation", Line: 12,
 		})
 	}

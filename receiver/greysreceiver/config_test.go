@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
@@ -80,7 +80,7 @@ func TestTheConfigurationBecomesCommands(t *testing.T) {
 	require.NoError(t, conf.Unmarshal(config))
 	wants, err := config.tasks()
 	require.NoError(t, err)
-	var asked []greys.Command
+	var asked []javamethods.Command
 	for _, w := range wants {
 		left := w.Limit
 		if w.Every > 0 {
@@ -88,22 +88,22 @@ func TestTheConfigurationBecomesCommands(t *testing.T) {
 		}
 		asked = append(asked, w.Command(left))
 	}
-	target := func(class, method string, regexp bool) greys.Target {
-		return greys.Target{Class: patternOf(t, class), Method: patternOf(t, method), Regexp: regexp}
+	target := func(class, method string, regexp bool) javamethods.Target {
+		return javamethods.Target{Class: patternOf(t, class), Method: patternOf(t, method), Regexp: regexp}
 	}
-	assert.Equal(t, []greys.Command{
-		greys.MonitorCommand{Target: target("com.example.*", "*", false), Cycle: 30 * time.Second},
-		greys.TraceCommand{Target: target("com.example.Shop", "checkout", false), Limit: 7},
-		greys.StackCommand{Target: target(`com\.example\..*`, "get.*", true), Limit: defaultCalls},
-		greys.RecordCommand{Target: target("com.example.Pay", "charge", false)},
-		greys.RecordsCommand{},
-		greys.ClassesCommand{Class: patternOf(t, "com.example.*"), Fields: true},
-		greys.MethodsCommand{Target: target("com.example.*", "*", false)},
+	assert.Equal(t, []javamethods.Command{
+		javamethods.MonitorCommand{Target: target("com.example.*", "*", false), Cycle: 30 * time.Second},
+		javamethods.TraceCommand{Target: target("com.example.Shop", "checkout", false), Limit: 7},
+		javamethods.StackCommand{Target: target(`com\.example\..*`, "get.*", true), Limit: defaultCalls},
+		javamethods.RecordCommand{Target: target("com.example.Pay", "charge", false)},
+		javamethods.RecordsCommand{},
+		javamethods.ClassesCommand{Class: patternOf(t, "com.example.*"), Fields: true},
+		javamethods.MethodsCommand{Target: target("com.example.*", "*", false)},
 	}, asked)
 	config.Monitors[0].Cycle = 0
 	wants, err = config.tasks()
 	require.NoError(t, err)
-	assert.Equal(t, defaultCycle, wants[0].Command(0).(greys.MonitorCommand).Cycle)
+	assert.Equal(t, defaultCycle, wants[0].Command(0).(javamethods.MonitorCommand).Cycle)
 }
 
 func TestConfigurationErrorsHaveTheirFieldAndRemedy(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
@@ -98,7 +98,7 @@ func playObedient(t testing.TB, host component.Host, protocol Protocol) agentcon
 var errDied = errors.New("the server has died")
 
 // Run implements asker.
-func (o *obedient) Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
+func (o *obedient) Run(ctx context.Context, command javamethods.Command, each func(javamethods.Reply)) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	go func() {
@@ -109,7 +109,7 @@ func (o *obedient) Run(ctx context.Context, command greys.Command, each func(gre
 		}
 	}()
 	var err error
-	if _, resets := command.(greys.ResetCommand); resets && o.silent.Load() {
+	if _, resets := command.(javamethods.ResetCommand); resets && o.silent.Load() {
 		o.note(describe(command))
 		<-ctx.Done()
 		err = ctx.Err()
@@ -129,7 +129,7 @@ func (o *obedient) obey(done <-chan struct{}) {
 		case <-done:
 			return
 		case a := <-o.asked:
-			_, lists := a.command.(greys.RecordsCommand)
+			_, lists := a.command.(javamethods.RecordsCommand)
 			switch {
 			case o.silent.Load():
 			case lists:

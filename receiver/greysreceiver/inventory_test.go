@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // lines returns the log records of an event: the body and the change.
@@ -35,20 +35,20 @@ func TestOnlyChangesOfClassesAreReported(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	b.receiver.env.config.InventoryInterval = time.Millisecond
 	b.start()
-	list := func(classes ...*greys.Class) {
+	list := func(classes ...*javamethods.Class) {
 		a := s.expect("Classes demo.*")
 		for _, c := range classes {
 			a.answer(c)
 		}
 		a.end <- nil
 	}
-	shop := func(fields ...greys.Field) *greys.Class {
-		return &greys.Class{Name: "demo.Shop", CodeSource: "/out/", Kinds: []string{"interface"}, Super: "java.lang.Object", Loaders: []string{"app@1", "platform@2"}, Fields: fields}
+	shop := func(fields ...javamethods.Field) *javamethods.Class {
+		return &javamethods.Class{Name: "demo.Shop", CodeSource: "/out/", Kinds: []string{"interface"}, Super: "java.lang.Object", Loaders: []string{"app@1", "platform@2"}, Fields: fields}
 	}
-	field := greys.Field{Modifier: "private,static", Type: "int", Name: "count", Value: "1"}
-	lambda := &greys.Class{Kinds: []string{"synthetic"}, Interfaces: []string{"java.util.function.IntUnaryOperator"}}
-	list(shop(), &greys.Class{Name: "demo.Pay"}, lambda)
-	list(shop(), &greys.Class{Name: "demo.Pay"}, lambda)
+	field := javamethods.Field{Modifier: "private,static", Type: "int", Name: "count", Value: "1"}
+	lambda := &javamethods.Class{Kinds: []string{"synthetic"}, Interfaces: []string{"java.util.function.IntUnaryOperator"}}
+	list(shop(), &javamethods.Class{Name: "demo.Pay"}, lambda)
+	list(shop(), &javamethods.Class{Name: "demo.Pay"}, lambda)
 	a := s.expect("Classes demo.*")
 	assert.Equal(t, []string{"demo.Pay found", "demo.Shop found"}, b.lines(eventClass))
 	a.answer(shop(field))
@@ -76,8 +76,8 @@ func TestOnlyACompleteListShowsThatMethodsDisappeared(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	b.receiver.env.config.InventoryInterval = time.Millisecond
 	b.start()
-	method := func(name string, parameters ...string) *greys.Method {
-		return &greys.Method{Class: "demo.Shop", Name: name, Modifier: "public", Parameters: parameters, Return: "void"}
+	method := func(name string, parameters ...string) *javamethods.Method {
+		return &javamethods.Method{Class: "demo.Shop", Name: name, Modifier: "public", Parameters: parameters, Return: "void"}
 	}
 	a := s.expect("Methods demo.* *")
 	a.answer(method("a", "int"), method("a", "long"), method("c"), method("d"))
@@ -112,12 +112,12 @@ func TestStacksBecomeLogRecords(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Shop", "checkout", 0)} })
 	s := script(t, b, ProtocolConsole)
 	b.start()
-	s.next().answer(affectedOne, &greys.CallStack{Thread: greys.Thread{Name: "main", ID: 1}, Frames: []greys.Frame{
+	s.next().answer(affectedOne, &javamethods.CallStack{Thread: javamethods.Thread{Name: "main", ID: 1}, Frames: []javamethods.Frame{
 		{Class: "demo.Shop", Method: "checkout", File: "Shop.java", Line: 12},
 		{Class: "demo.Shop", Method: "main", Line: 7},
 		{Class: "demo.Native", Method: "call", File: "Native.java", Line: -2},
 		{Class: "demo.Shop", Method: "<clinit>", File: "Shop.java", Line: -1},
-	}}, &greys.CallStack{})
+	}}, &javamethods.CallStack{})
 	b.Shutdown()
 	records := b.Records(eventStack)
 	require.Len(t, records, 1)

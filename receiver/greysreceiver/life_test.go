@@ -17,9 +17,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
@@ -75,7 +75,7 @@ func TestALimitIsForTheLifeOfTheProcess(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	first, second := s.next(), s.next()
-	if _, is := first.command.(greys.StackCommand); is {
+	if _, is := first.command.(javamethods.StackCommand); is {
 		first, second = second, first
 	}
 	assert.Equal(t, "Trace demo.Shop checkout 3", describe(first.command))
@@ -95,7 +95,7 @@ func TestALimitIsForTheLifeOfTheProcess(t *testing.T) {
 
 	// Another process has its own limit.
 	s.set(func() { s.pid++ })
-	second.end <- greys.ErrSessionTimedOut
+	second.end <- javamethods.ErrSessionTimedOut
 	names := []string{describe(s.next().command), describe(s.next().command)}
 	assert.ElementsMatch(t, []string{"Trace demo.Shop checkout 3", "Stack demo.Shop price 0"}, names)
 	b.Await("the record", func() bool { return len(b.Records(eventTimedOut)) == 1 })
@@ -119,9 +119,9 @@ func TestAnUnsupportedCommandIsLoggedOnce(t *testing.T) {
 		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
 	})
 	s := script(t, b, ProtocolGP)
-	s.refuse = func(c greys.Command) error {
-		if _, is := c.(greys.TraceCommand); is {
-			return greys.ErrUnsupported
+	s.refuse = func(c javamethods.Command) error {
+		if _, is := c.(javamethods.TraceCommand); is {
+			return javamethods.ErrUnsupported
 		}
 		return nil
 	}
@@ -146,15 +146,15 @@ func TestAnUnsupportedCommandIsLoggedOnce(t *testing.T) {
 func TestARefusedCommandIsSentAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Shop", "*", 0)} })
 	s := script(t, b, ProtocolConsole)
-	s.refuse = func(c greys.Command) error {
-		if _, is := c.(greys.VersionCommand); is {
-			return greys.ErrUnsupported // the process stays unknown
+	s.refuse = func(c javamethods.Command) error {
+		if _, is := c.(javamethods.VersionCommand); is {
+			return javamethods.ErrUnsupported // the process stays unknown
 		}
 		return nil
 	}
 	b.start()
-	s.next().end <- greys.ErrRefused
-	s.next().end <- greys.ErrRefused
+	s.next().end <- javamethods.ErrRefused
+	s.next().end <- javamethods.ErrRefused
 	s.next()
 	b.awaitLogged("The server could not carry out a command")
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("The server could not carry out a command").Len())
@@ -166,7 +166,7 @@ func TestAPatternWithoutAMatchIsLoggedOnceAndSentAgain(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	for range 2 {
-		s.expect("Monitor demo.Later * 1s").answer(&greys.Affected{})
+		s.expect("Monitor demo.Later * 1s").answer(&javamethods.Affected{})
 	}
 	a := s.expect("Monitor demo.Later * 1s")
 	a.answer(affectedOne)
@@ -184,8 +184,8 @@ func TestByGPAPatternWithoutAMatchIsSentAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Later", "*")} })
 	s := script(t, b, ProtocolGP)
 	b.start()
-	s.expect("Monitor demo.Later * 1s").answer(&greys.Affected{})
-	s.expect("Monitor demo.Later * 1s").answer(&greys.Affected{})
+	s.expect("Monitor demo.Later * 1s").answer(&javamethods.Affected{})
+	s.expect("Monitor demo.Later * 1s").answer(&javamethods.Affected{})
 	a := s.expect("Monitor demo.Later * 1s")
 	a.answer(affectedOne, table(row(1, "demo.Later", "on", 1, 0, time.Millisecond)))
 	b.Await("the record", func() bool { return len(b.Records(eventUnmatched)) == 1 })
@@ -343,7 +343,7 @@ func TestAServerThatAlwaysReportsAnotherProcessIsTriedWithPauses(t *testing.T) {
 			b.start()
 			for range 2 {
 				a := s.next()
-				if _, is := a.command.(greys.ClassesCommand); is {
+				if _, is := a.command.(javamethods.ClassesCommand); is {
 					a.end <- nil
 					continue
 				}
@@ -388,10 +388,10 @@ func TestAnInvalidIdentityDoesNotDisturbCommands(t *testing.T) {
 			})
 			s := script(t, b, protocol)
 			asked, unclear := 0, 0
-			s.refuse = func(c greys.Command) error {
+			s.refuse = func(c javamethods.Command) error {
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				if _, is := c.(greys.SessionsCommand); !is {
+				if _, is := c.(javamethods.SessionsCommand); !is {
 					return nil
 				}
 				if asked++; asked > 1 && unclear > 0 {
@@ -421,8 +421,8 @@ func TestAnInvalidIdentityDoesNotDisturbCommands(t *testing.T) {
 func TestAnInvalidVersionStaysUnknown(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")} })
 	s := script(t, b, ProtocolConsole)
-	s.refuse = func(c greys.Command) error {
-		if _, is := c.(greys.VersionCommand); is {
+	s.refuse = func(c javamethods.Command) error {
+		if _, is := c.(javamethods.VersionCommand); is {
 			return errors.New("expected a drawing")
 		}
 		return nil
@@ -444,7 +444,7 @@ func TestByGPManyAbandonedCommandsEndTheConnection(t *testing.T) {
 	s := script(t, b, ProtocolGP)
 	b.start()
 	for range manyAbandoned {
-		s.next().answer(&greys.Affected{})
+		s.next().answer(&javamethods.Affected{})
 	}
 	b.awaitLogged("The server cannot be reached, or was lost")
 	s.next()
@@ -521,7 +521,7 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 	a := s.next()
 	assert.Empty(t, <-spoke)
 	down.Store(true)
-	s.set(func() { s.refuse = func(greys.Command) error { return refused } })
+	s.set(func() { s.refuse = func(javamethods.Command) error { return refused } })
 	a.end <- errors.New("the connection broke")
 	for _, want := range []Protocol{ProtocolConsole, ""} {
 		select {

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
@@ -194,7 +194,7 @@ func putTask(m pcommon.Map, t *task.Task) {
 const maxFrames = 1000
 
 // stack forwards a stack in Java's format.
-func (l *logOutput) stack(of *origin, t *task.Task, stack *greys.CallStack) {
+func (l *logOutput) stack(of *origin, t *task.Task, stack *javamethods.CallStack) {
 	if len(stack.Frames) == 0 {
 		return
 	}
@@ -220,7 +220,7 @@ func (l *logOutput) stack(of *origin, t *task.Task, stack *greys.CallStack) {
 const nativeLine = -2
 
 // writeFrame writes a frame in Java's format.
-func writeFrame(to *strings.Builder, f *greys.Frame) {
+func writeFrame(to *strings.Builder, f *javamethods.Frame) {
 	fmt.Fprintf(to, "\tat %s.%s(", f.Class, f.Method)
 	switch {
 	case f.Line == nativeLine:
@@ -252,7 +252,7 @@ func putTexts(m pcommon.Map, key string, texts []string) {
 }
 
 // class forwards a new or changed class.
-func (l *logOutput) class(of *origin, t *task.Task, c *greys.Class, change process.Change) {
+func (l *logOutput) class(of *origin, t *task.Task, c *javamethods.Class, change process.Change) {
 	l.forward(of, eventClass, c.Name, plog.SeverityNumberInfo, func(m pcommon.Map) {
 		putTask(m, t)
 		m.PutStr(attributeChange, change.String())
@@ -274,7 +274,7 @@ func (l *logOutput) class(of *origin, t *task.Task, c *greys.Class, change proce
 }
 
 // method forwards a new or changed method.
-func (l *logOutput) method(of *origin, t *task.Task, method *greys.Method, change process.Change) {
+func (l *logOutput) method(of *origin, t *task.Task, method *javamethods.Method, change process.Change) {
 	name := method.Class + "." + method.Name
 	l.forward(of, eventMethod, name+"("+strings.Join(method.Parameters, ", ")+")", plog.SeverityNumberInfo, func(m pcommon.Map) {
 		putTask(m, t)

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 var errReset = errors.New("connection reset by peer")
@@ -21,16 +21,16 @@ var errReset = errors.New("connection reset by peer")
 // monitorsOf lists the methods of a pattern, and returns their monitor commands by method.
 func (s *scripted) monitorsOf(methods ...string) map[string]*pending {
 	s.t.Helper()
-	var listed []greys.Reply
+	var listed []javamethods.Reply
 	for _, m := range methods {
-		listed = append(listed, &greys.Method{Class: "com.example.Shop", Name: m})
+		listed = append(listed, &javamethods.Method{Class: "com.example.Shop", Name: m})
 	}
 	s.list(listed...)
 	of := map[string]*pending{}
 	for range methods {
 		a := s.next()
-		a.answer(&greys.Affected{Classes: 1, Methods: 1})
-		of[a.command.(greys.MonitorCommand).Method.String()] = a
+		a.answer(&javamethods.Affected{Classes: 1, Methods: 1})
+		of[a.command.(javamethods.MonitorCommand).Method.String()] = a
 	}
 	return of
 }
@@ -44,7 +44,7 @@ func TestOnlyTheLostCommandOfAPatternIsSentAgain(t *testing.T) {
 	s.newCommands()
 	of["tax"].end <- errReset
 	again := s.expect("Monitor com.example.Shop tax 1s")
-	again.answer(&greys.Affected{Classes: 1, Methods: 1})
+	again.answer(&javamethods.Affected{Classes: 1, Methods: 1})
 	of["pay"].answer(table(row(2, "com.example.Shop", "pay", 4, 0, time.Millisecond)))
 	again.answer(table(row(3, "com.example.Shop", "tax", 5, 0, time.Millisecond)))
 	assert.Equal(t, map[string]float64{"com.example.Shop.pay": 7, "com.example.Shop.tax": 5}, values(b.collect(), "java.method.calls"))
@@ -61,8 +61,8 @@ func TestALostCommandOfAPatternIsNotSentAloneToAnotherProcess(t *testing.T) {
 	of := s.monitorsOf("pay", "tax")
 	s.set(func() { s.pid++ })
 	of["pay"].end <- errReset
-	s.list(&greys.Method{Class: "com.example.Shop", Name: "pay"})
-	s.expect("Monitor com.example.Shop pay 1s").answer(&greys.Affected{Classes: 1, Methods: 1})
+	s.list(&javamethods.Method{Class: "com.example.Shop", Name: "pay"})
+	s.expect("Monitor com.example.Shop pay 1s").answer(&javamethods.Affected{Classes: 1, Methods: 1})
 	assert.EqualValues(t, 1, b.point("restarts"))
 }
 
@@ -74,12 +74,12 @@ func TestALostTraceOfAPatternIsSentWithTheRestOfItsLimit(t *testing.T) {
 	})
 	s := script(t, b, ProtocolConsole)
 	b.start()
-	s.list(&greys.Method{Class: "demo.Shop", Name: "checkout"})
+	s.list(&javamethods.Method{Class: "demo.Shop", Name: "checkout"})
 	a := s.expect("Trace demo.Shop checkout 3")
-	a.answer(&greys.Affected{Classes: 1, Methods: 1}, callTree())
+	a.answer(&javamethods.Affected{Classes: 1, Methods: 1}, callTree())
 	a.end <- errReset
 	again := s.expect("Trace demo.Shop checkout 2")
-	again.answer(&greys.Affected{Classes: 1, Methods: 1}, callTree(), callTree())
+	again.answer(&javamethods.Affected{Classes: 1, Methods: 1}, callTree(), callTree())
 	again.end <- nil
 	b.awaitLogged("A command has reached its limit")
 	b.Await("the spans", func() bool { return len(b.Spans()) == 3 })
@@ -98,7 +98,7 @@ func TestACommandThatIsLostOftenCausesAReset(t *testing.T) {
 	for range manyLayers {
 		tax.end <- errReset
 		tax = s.expect("Monitor com.example.Shop tax 1s")
-		tax.answer(&greys.Affected{Classes: 1, Methods: 1})
+		tax.answer(&javamethods.Affected{Classes: 1, Methods: 1})
 	}
 	assert.Zero(t, b.point("resets{outcome=done}"))
 	tax.end <- errReset

@@ -16,7 +16,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
@@ -25,7 +25,7 @@ import (
 const lineFull = "Server disconnected for a while: its data takes too much memory. Its sums begin at zero"
 
 // long returns a row of a method with a long name.
-func long(i int) *greys.Statistics {
+func long(i int) *javamethods.Statistics {
 	return table(row(1, fmt.Sprint("demo.C", i, strings.Repeat("x", text.MaxShort-20)), "m", 1, 0, 0))
 }
 

@@ -7,7 +7,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
@@ -66,7 +66,7 @@ func (o *output) state(over bool) processState {
 	return processState{State: o.process.State(), origin: o.origin, over: over}
 }
 
-func (o *output) Tree(tree *greys.Tree) {
+func (o *output) Tree(tree *javamethods.Tree) {
 	parcel, dropped := treeSpans(o.origin, tree, o.env.Now(), o.env.config.Limits.MaxTreeNodes)
 	if dropped > 0 {
 		o.process.NodesDropped(dropped)
@@ -76,13 +76,15 @@ func (o *output) Tree(tree *greys.Tree) {
 
 func (o *output) Call(call *session.Call) { o.env.spans.Enqueue(callSpan(o.origin, call)) }
 
-func (o *output) Stack(t *task.Task, stack *greys.CallStack) { o.env.logs.stack(o.origin, t, stack) }
+func (o *output) Stack(t *task.Task, stack *javamethods.CallStack) {
+	o.env.logs.stack(o.origin, t, stack)
+}
 
-func (o *output) Class(t *task.Task, c *greys.Class, change process.Change) {
+func (o *output) Class(t *task.Task, c *javamethods.Class, change process.Change) {
 	o.env.logs.class(o.origin, t, c, change)
 }
 
-func (o *output) Method(t *task.Task, m *greys.Method, change process.Change) {
+func (o *output) Method(t *task.Task, m *javamethods.Method, change process.Change) {
 	o.env.logs.method(o.origin, t, m, change)
 }
 

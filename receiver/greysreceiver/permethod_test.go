@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // withLambdas is a program whose methods call each other. It also has classes and constructors on which a released
@@ -77,34 +77,34 @@ func TestARefusedCommandIsResetAndTheOthersContinue(t *testing.T) {
 func TestARefusedMethodIsNotWatched(t *testing.T) {
 	b := newBed(t, watchAll)
 	s := script(t, b, ProtocolConsole)
-	s.refuse = func(command greys.Command) error {
-		if m, is := command.(greys.MonitorCommand); is && m.Method.String() == "bad" {
-			return fmt.Errorf("%w: Command execution failed", greys.ErrRefused)
+	s.refuse = func(command javamethods.Command) error {
+		if m, is := command.(javamethods.MonitorCommand); is && m.Method.String() == "bad" {
+			return fmt.Errorf("%w: Command execution failed", javamethods.ErrRefused)
 		}
 		return nil
 	}
 	b.start()
-	shop := []greys.Reply{&greys.Method{Class: "com.example.Shop", Name: "bad"}, &greys.Method{Class: "com.example.Shop", Name: "good"}}
+	shop := []javamethods.Reply{&javamethods.Method{Class: "com.example.Shop", Name: "bad"}, &javamethods.Method{Class: "com.example.Shop", Name: "good"}}
 	s.list(shop...) // it is unknown which of the simultaneous commands is refused
 	s.list(shop...)
 	assert.Equal(t, "com.example.Shop.bad", b.awaitLogged("The server could not put its code into a method").ContextMap()["method"])
 	s.newCommands()
 	s.list(shop...)
-	s.expect("Monitor com.example.Shop good 1s").answer(&greys.Affected{Classes: 1, Methods: 1})
+	s.expect("Monitor com.example.Shop good 1s").answer(&javamethods.Affected{Classes: 1, Methods: 1})
 	assert.NotContains(t, s.newCommands(), "Monitor com.example.Shop bad 1s")
 	assert.EqualValues(t, 2, b.point("resets{outcome=done}"))
 	assert.EqualValues(t, 1, b.point("methods_left_out{reason=refused}"))
 }
 
 // list answers the commands that list classes and methods.
-func (s *scripted) list(methods ...greys.Reply) {
+func (s *scripted) list(methods ...javamethods.Reply) {
 	s.t.Helper()
 	for {
 		a := s.next()
 		switch a.command.(type) {
-		case greys.ClassesCommand:
+		case javamethods.ClassesCommand:
 			a.end <- nil
-		case greys.MethodsCommand:
+		case javamethods.MethodsCommand:
 			a.answer(methods...)
 			a.end <- nil
 			return
@@ -120,8 +120,8 @@ func TestTimesOfOverloadsAreLeftOut(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	m := s.expect("Monitor com.example.Shop pay 10s")
-	m.answer(&greys.Affected{Classes: 1, Methods: 2})
-	m.answer(&greys.Statistics{Methods: []greys.MethodStatistics{{Class: "com.example.Shop", Method: "pay", Calls: 3, Succeeded: 3, HasMean: true, HasRange: true}}})
+	m.answer(&javamethods.Affected{Classes: 1, Methods: 2})
+	m.answer(&javamethods.Statistics{Methods: []javamethods.MethodStatistics{{Class: "com.example.Shop", Method: "pay", Calls: 3, Succeeded: 3, HasMean: true, HasRange: true}}})
 	assert.Equal(t, map[string]float64{"com.example.Shop.pay": 3}, values(b.collect(), "java.method.calls"))
 	assert.Empty(t, values(b.collect(), "java.method.time"))
 	assert.Empty(t, values(b.collect(), "java.method.duration.max"))
@@ -140,12 +140,12 @@ func TestListedMethodsWithoutInstrumentationAreLogged(t *testing.T) {
 	b := newBed(t, watchAll)
 	s := script(t, b, ProtocolConsole)
 	b.start()
-	s.list(&greys.Method{Class: "com.example.New", Name: "pay"}, &greys.Method{Class: "com.example.Shop", Name: "pay"})
+	s.list(&javamethods.Method{Class: "com.example.New", Name: "pay"}, &javamethods.Method{Class: "com.example.Shop", Name: "pay"})
 	for range 2 {
-		matched := &greys.Affected{}
+		matched := &javamethods.Affected{}
 		m := s.next()
 		if describe(m.command) == "Monitor com.example.Shop pay 1s" {
-			matched = &greys.Affected{Classes: 1, Methods: 1}
+			matched = &javamethods.Affected{Classes: 1, Methods: 1}
 		}
 		m.answer(matched)
 	}
@@ -160,8 +160,8 @@ func TestAPatternWithoutAnyInstrumentationMatchesNothing(t *testing.T) {
 	b := newBed(t, watchAll)
 	s := script(t, b, ProtocolConsole)
 	b.start()
-	s.list(&greys.Method{Class: "com.example.New", Name: "pay"})
-	s.expect("Monitor com.example.New pay 1s").answer(&greys.Affected{})
+	s.list(&javamethods.Method{Class: "com.example.New", Name: "pay"})
+	s.expect("Monitor com.example.New pay 1s").answer(&javamethods.Affected{})
 	b.awaitLogged("A pattern matches no class or method")
 	s.expect("Classes com.example.*")
 }
@@ -174,7 +174,7 @@ func TestATreeOfAnUnendedCallIsDropped(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	m := s.expect("Trace demo.Shop checkout 1")
-	m.answer(&greys.Affected{Classes: 1, Methods: 1})
+	m.answer(&javamethods.Affected{Classes: 1, Methods: 1})
 	unended := callTree()
 	unended.Unended = true
 	m.answer(unended, callTree())

@@ -12,32 +12,32 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
 // recorded returns a recorded call of a method, with the simple name of the class as in the console.
-func recorded(index int64, at int, threw bool) *greys.Record {
-	return &greys.Record{
+func recorded(index int64, at int, threw bool) *javamethods.Record {
+	return &javamethods.Record{
 		Index: index, Process: index, Time: time.Date(2026, 11, 20, 9, 12, at, 0, time.UTC), Cost: ms(10),
 		Returned: !threw, Threw: threw, Object: "0x6e0be858", Class: "Shop", Method: "checkout", IsSimple: true,
 	}
 }
 
-func detailOf(index int64, class, exception string) *greys.RecordDetail {
+func detailOf(index int64, class, exception string) *javamethods.RecordDetail {
 	r := *recorded(index, 0, exception != "")
 	r.Class, r.IsSimple = class, false
-	return &greys.RecordDetail{
+	return &javamethods.RecordDetail{
 		Record: r, Parameters: []string{"a secret"}, Return: "another", Exception: exception, HasStack: true,
-		Stack: greys.CallStack{Thread: greys.Thread{Name: "main", ID: 1}},
+		Stack: javamethods.CallStack{Thread: javamethods.Thread{Name: "main", ID: 1}},
 	}
 }
 
 func TestRecordedCallsBecomeSpansWithTheirDetails(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Records = []CallsConfig{some("demo.Shop", "checkout", -1)} })
 	s := script(t, b, ProtocolConsole)
-	s.detail = func(index int64) *greys.RecordDetail {
+	s.detail = func(index int64) *javamethods.RecordDetail {
 		switch index {
 		case 1001:
 			return detailOf(index, "demo.Shop", "java.lang.IllegalStateException: card 拒绝 declined\n    at demo.Shop.checkout(Shop.java:11)")
@@ -110,7 +110,7 @@ func TestRecordedCallsBeyondTheQueueAreForwardedWithoutDetails(t *testing.T) {
 	})
 	s := script(t, b, ProtocolConsole)
 	asked, goOn := make(chan struct{}, 10), make(chan struct{})
-	s.detail = func(index int64) *greys.RecordDetail {
+	s.detail = func(index int64) *javamethods.RecordDetail {
 		asked <- struct{}{}
 		<-goOn
 		return detailOf(index, "demo.Shop", "")
@@ -133,12 +133,12 @@ func TestByGPOnlyNewListedCallsAreForwarded(t *testing.T) {
 	})
 	s := script(t, b, ProtocolGP)
 	b.start()
-	record := func(index int64, at int, class string) *greys.Record {
+	record := func(index int64, at int, class string) *javamethods.Record {
 		r := recorded(index, at, false)
 		r.Class, r.IsSimple = class, false
 		return r
 	}
-	list := func(records ...greys.Reply) {
+	list := func(records ...javamethods.Reply) {
 		a := s.expect("Records")
 		a.answer(records...)
 		a.end <- nil
@@ -168,7 +168,7 @@ func TestTheSameRecordedCallHasTheSameIDs(t *testing.T) {
 		b := newBed(t, func(c *Config) { c.Records = []CallsConfig{some("a", "b", 0)} })
 		return newOrigin(b.receiver.env.config, &b.receiver.env.config.Servers[0], "", session.Identity{PID: pid}, time.Now())
 	}
-	span := func(of *origin, r *greys.Record, detail *greys.RecordDetail) string {
+	span := func(of *origin, r *javamethods.Record, detail *javamethods.RecordDetail) string {
 		p := callSpan(of, &session.Call{Record: *r, Received: time.Now(), Detail: detail})
 		return p.trace.String() + p.spans[0].id.String()
 	}
@@ -205,8 +205,8 @@ func TestTheTextOfAnExceptionIsParsed(t *testing.T) {
 		want.happened = true
 		assert.Equal(t, want, newException(of), of)
 	}
-	require.Equal(t, "Shop", greys.SimpleName("demo.Shop"))
-	require.Equal(t, "Shop", greys.SimpleName("Shop"))
+	require.Equal(t, "Shop", javamethods.SimpleName("demo.Shop"))
+	require.Equal(t, "Shop", javamethods.SimpleName("Shop"))
 }
 
 // With a wrong zone, spans are wrong by hours.
@@ -215,13 +215,13 @@ func TestRecordedCallsOfAnotherTimezoneAreLogged(t *testing.T) {
 	b.receiver.env.Now = func() time.Time { return receivedAt }
 	s := script(t, b, ProtocolConsole)
 	b.start()
-	at := func(ahead time.Duration) *greys.Record {
+	at := func(ahead time.Duration) *javamethods.Record {
 		r := recorded(1, 0, false)
 		r.Time = receivedAt.Add(ahead)
 		return r
 	}
 	a := s.next()
-	a.answer(affectedOne, at(0), at(10*time.Minute-1), at(1-10*time.Minute), &greys.Record{Index: 1, Method: "checkout", Class: "Shop"})
+	a.answer(affectedOne, at(0), at(10*time.Minute-1), at(1-10*time.Minute), &javamethods.Record{Index: 1, Method: "checkout", Class: "Shop"})
 	lines := func() []observer.LoggedEntry {
 		return b.Log.FilterMessageSnippet("set timezone to that of the program").All()
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // checkAll monitors all methods, and checks stacks first, as by default.
@@ -55,17 +55,17 @@ func checked(t *testing.T) (b *bed, s *scripted, stacks *pending) {
 	b.start()
 	of := s.monitorsOf("pay", "tax")
 	stacks = s.expect(`Stack com\.example\.Shop pay|tax 4`)
-	stacks.answer(&greys.Affected{Classes: 1, Methods: 2})
+	stacks.answer(&javamethods.Affected{Classes: 1, Methods: 2})
 	of["pay"].answer(table(row(1, "com.example.Shop", "pay", 3, 0, time.Second)))
 	of["tax"].answer(table(row(1, "com.example.Shop", "tax", 2, 0, time.Second)))
 	return b, s, stacks
 }
 
 // stackOf returns a stack of methods, the innermost first.
-func stackOf(methods ...string) *greys.CallStack {
-	s := &greys.CallStack{Thread: greys.Thread{Name: "main", ID: 1}}
+func stackOf(methods ...string) *javamethods.CallStack {
+	s := &javamethods.CallStack{Thread: javamethods.Thread{Name: "main", ID: 1}}
 	for _, m := range methods {
-		s.Frames = append(s.Frames, greys.Frame{Class: "com.example.Shop", Method: m})
+		s.Frames = append(s.Frames, javamethods.Frame{Class: "com.example.Shop", Method: m})
 	}
 	return s
 }
@@ -98,7 +98,7 @@ func TestStacksOfRarelyCalledMethodsAreRequestedAgain(t *testing.T) {
 
 func TestWithoutStacksTimesStayWithheld(t *testing.T) {
 	b, s, stacks := checked(t)
-	stacks.end <- fmt.Errorf("%w: Command execution failed", greys.ErrRefused)
+	stacks.end <- fmt.Errorf("%w: Command execution failed", javamethods.ErrRefused)
 	b.awaitLogged("The server sends no stacks")
 	s.monitorsOf("pay", "tax")
 	s.expectNothing()
@@ -114,16 +114,16 @@ func TestRecordedCallsOfARecursiveMethodAreDropped(t *testing.T) {
 	})
 	s := script(t, b, ProtocolConsole)
 	frames := map[int64][]string{1001: {"tax"}, 1002: {"tax", "tax"}, 1003: {"tax"}}
-	s.detail = func(index int64) *greys.RecordDetail {
-		return &greys.RecordDetail{
-			Record: greys.Record{Index: index, Class: "com.example.Shop", Method: "tax"}, Stack: *stackOf(frames[index]...),
+	s.detail = func(index int64) *javamethods.RecordDetail {
+		return &javamethods.RecordDetail{
+			Record: javamethods.Record{Index: index, Class: "com.example.Shop", Method: "tax"}, Stack: *stackOf(frames[index]...),
 		}
 	}
 	b.start()
 	a := s.expect("Record com.example.Shop tax 3")
-	a.answer(&greys.Affected{Classes: 1, Methods: 1})
+	a.answer(&javamethods.Affected{Classes: 1, Methods: 1})
 	for index := range int64(3) {
-		a.answer(&greys.Record{Index: 1001 + index, Class: "Shop", Method: "tax", IsSimple: true, Cost: time.Millisecond})
+		a.answer(&javamethods.Record{Index: 1001 + index, Class: "Shop", Method: "tax", IsSimple: true, Cost: time.Millisecond})
 	}
 	a.end <- nil
 	b.awaitLogged("A method calls itself")

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // byPattern returns pending commands by the pattern of their class.
@@ -24,11 +24,11 @@ func (s *scripted) byPattern(n int) map[string]*pending {
 	for range n {
 		a := s.next()
 		switch c := a.command.(type) {
-		case greys.MonitorCommand:
+		case javamethods.MonitorCommand:
 			all[c.Class.String()] = a
-		case greys.StackCommand:
+		case javamethods.StackCommand:
 			all[c.Class.String()] = a
-		case greys.TraceCommand:
+		case javamethods.TraceCommand:
 			all[c.Class.String()] = a
 		}
 	}
@@ -53,7 +53,7 @@ func TestByGPAResetIsSentWhenNoRunningCommandOverlaps(t *testing.T) {
 	s := script(t, b, ProtocolGP)
 	b.start()
 	all := s.byPattern(3)
-	stack := &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}}
+	stack := &javamethods.CallStack{Frames: []javamethods.Frame{{Class: "demo.Pay", Method: "charge"}}}
 	for _, class := range []string{"demo.Pay", "demo.*Front"} {
 		all[class].answer(affectedOne, stack)
 		all[class].end <- nil
@@ -75,7 +75,7 @@ func TestOnTheConsoleAResetIsSentWhenNoCommandRuns(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	all := s.byPattern(2)
-	all["other.Pay"].answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "other.Pay", Method: "charge"}}})
+	all["other.Pay"].answer(affectedOne, &javamethods.CallStack{Frames: []javamethods.Frame{{Class: "other.Pay", Method: "charge"}}})
 	all["other.Pay"].end <- nil
 	b.awaitLogged("A command has reached its limit")
 	assert.Empty(t, resets(s.newCommands()))
@@ -93,16 +93,16 @@ func TestOnTheConsoleAResetIsSentWhenNoCommandRuns(t *testing.T) {
 func TestAFailedResetIsSentAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Pay", "*", 1)} })
 	s := script(t, b, ProtocolConsole)
-	fails := []error{errors.New("the connection broke"), greys.ErrRefused}
-	s.refuse = func(c greys.Command) (err error) {
-		if _, is := c.(greys.ResetCommand); is && len(fails) > 0 {
+	fails := []error{errors.New("the connection broke"), javamethods.ErrRefused}
+	s.refuse = func(c javamethods.Command) (err error) {
+		if _, is := c.(javamethods.ResetCommand); is && len(fails) > 0 {
 			err, fails = fails[0], fails[1:]
 		}
 		return err
 	}
 	b.start()
 	a := s.next()
-	a.answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}})
+	a.answer(affectedOne, &javamethods.CallStack{Frames: []javamethods.Frame{{Class: "demo.Pay", Method: "charge"}}})
 	a.end <- nil
 	b.Await("the reset", func() bool { return b.point("resets{outcome=done}") == 1 })
 	assert.EqualValues(t, 2, b.point("resets{outcome=failed}"))
@@ -114,15 +114,15 @@ func TestAFailedResetIsSentAgain(t *testing.T) {
 func TestAnUnsupportedResetIsNotRepeated(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Pay", "*", 1)} })
 	s := script(t, b, ProtocolConsole)
-	s.refuse = func(c greys.Command) error {
-		if _, is := c.(greys.ResetCommand); is {
-			return greys.ErrUnsupported
+	s.refuse = func(c javamethods.Command) error {
+		if _, is := c.(javamethods.ResetCommand); is {
+			return javamethods.ErrUnsupported
 		}
 		return nil
 	}
 	b.start()
 	a := s.next()
-	a.answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}})
+	a.answer(affectedOne, &javamethods.CallStack{Frames: []javamethods.Frame{{Class: "demo.Pay", Method: "charge"}}})
 	a.end <- nil
 	b.awaitLogged("A reset failed")
 	b.Shutdown()
@@ -134,9 +134,9 @@ func TestUnsentAndUnmatchedCommandsNeedNoReset(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	s.next().end <- errUnsent
-	s.next().answer(&greys.Affected{})
+	s.next().answer(&javamethods.Affected{})
 	s.next().end <- errUnsent
-	s.next().end <- greys.ErrUnsupported
+	s.next().end <- javamethods.ErrUnsupported
 	b.awaitLogged("does not support")
 	b.Shutdown()
 	assert.Empty(t, resets(s.newCommands()))
@@ -144,7 +144,7 @@ func TestUnsentAndUnmatchedCommandsNeedNoReset(t *testing.T) {
 
 // A command that is lost often, beside a running one, adds layers of instrumentation.
 func TestManyLayersCauseAReset(t *testing.T) {
-	for name, refuses := range map[string]error{"the reset succeeds": nil, "the server refuses the reset": greys.ErrRefused} {
+	for name, refuses := range map[string]error{"the reset succeeds": nil, "the server refuses the reset": javamethods.ErrRefused} {
 		t.Run(name, func(t *testing.T) { resetLayers(t, refuses) })
 	}
 }
@@ -155,8 +155,8 @@ func resetLayers(t *testing.T, refuses error) {
 		c.Stacks = []CallsConfig{some("demo.Pay", "*", 0)}
 	})
 	s := script(t, b, ProtocolConsole)
-	s.refuse = func(c greys.Command) error {
-		if _, is := c.(greys.ResetCommand); is {
+	s.refuse = func(c javamethods.Command) error {
+		if _, is := c.(javamethods.ResetCommand); is {
 			return refuses
 		}
 		return nil
@@ -264,7 +264,7 @@ func TestOnTheConsoleOneResetCountsForAllPatterns(t *testing.T) {
 		s.next().answer(affectedOne)
 	}
 	s.set(func() {
-		s.refuse = func(greys.Command) error { return errors.New("the connection broke") }
+		s.refuse = func(javamethods.Command) error { return errors.New("the connection broke") }
 	})
 	b.Shutdown()
 	assert.Len(t, resets(s.newCommands()), 1)
@@ -280,7 +280,7 @@ func TestAShutdownDuringAReconnectionSendsTheResets(t *testing.T) {
 	s.next().answer(affectedOne)
 	s.newCommands()
 	s.set(func() {
-		s.silent = func(c greys.Command) bool { return c == greys.Command(greys.VersionCommand{}) }
+		s.silent = func(c javamethods.Command) bool { return c == javamethods.Command(javamethods.VersionCommand{}) }
 		close(s.lost)
 	})
 	b.Await("the question", func() bool { return s.hasReceived("Version") })
@@ -300,11 +300,11 @@ func TestAGivenUpServerIsRestoredImmediatelyAndAgainAtTheEnd(t *testing.T) {
 	b.start()
 	s.next().answer(affectedOne)
 	s.set(func() {
-		s.refuse = func(c greys.Command) error {
+		s.refuse = func(c javamethods.Command) error {
 			switch c.(type) {
-			case greys.SessionsCommand:
+			case javamethods.SessionsCommand:
 				return &gp.VersionError{Ours: 1}
-			case greys.ResetCommand:
+			case javamethods.ResetCommand:
 				return errors.New("the connection broke")
 			}
 			return nil

@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
-func isReset(command greys.Command) bool {
-	_, is := command.(greys.ResetCommand)
+func isReset(command javamethods.Command) bool {
+	_, is := command.(javamethods.ResetCommand)
 	return is
 }
 
@@ -55,9 +55,9 @@ func TestResetOrdersInOneRoundHaveTheirOwnResults(t *testing.T) {
 		slow := make(chan struct{})
 		s.set(func() {
 			s.slow = slow
-			s.refuse = func(command greys.Command) error {
-				if reset, is := command.(greys.ResetCommand); is && reset.Class.String() == "demo.B" {
-					return fmt.Errorf("%w: it is in use", greys.ErrRefused)
+			s.refuse = func(command javamethods.Command) error {
+				if reset, is := command.(javamethods.ResetCommand); is && reset.Class.String() == "demo.B" {
+					return fmt.Errorf("%w: it is in use", javamethods.ErrRefused)
 				}
 				return nil
 			}
@@ -105,7 +105,7 @@ func TestAResetOrderDuringAResetIsSentAfterwards(t *testing.T) {
 		second := s.order("reset", arguments{"class": "demo.B"})
 		synctest.Wait()
 		assert.False(t, s.hasReceived("Reset demo.B"))
-		s.set(func() { s.silent = func(greys.Command) bool { return false } })
+		s.set(func() { s.silent = func(javamethods.Command) bool { return false } })
 		time.Sleep(s.receiver.servers[0].settings.ControlTimeout()) // the first reset times out
 		expectReason(t, first, agentcontrol.NoAnswer, "has not confirmed the reset")
 		mustDone(t, second)
@@ -117,14 +117,14 @@ func TestAResetOrderDuringAResetIsSentAfterwards(t *testing.T) {
 // The answer to the order contains the failure of the reset.
 func TestAnEndOrderReportsAFailedReset(t *testing.T) {
 	for name, why := range map[string]error{
-		"the server refuses":     fmt.Errorf("%w: it is in use", greys.ErrRefused),
+		"the server refuses":     fmt.Errorf("%w: it is in use", javamethods.ErrRefused),
 		"the connection is lost": errors.New("it is in use"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, monitor := newSteering(t, ProtocolConsole)
 				s.set(func() {
-					s.refuse = func(command greys.Command) error {
+					s.refuse = func(command javamethods.Command) error {
 						if isReset(command) {
 							return why
 						}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 )
 
@@ -31,28 +31,28 @@ type scripted struct {
 	pid     int64
 	session int64 // the ID of the console's last session
 	version string
-	refuse  func(greys.Command) error
+	refuse  func(javamethods.Command) error
 	// silent selects commands without any reply.
-	silent func(greys.Command) bool
+	silent func(javamethods.Command) bool
 	// said are the received commands, and the ends of commands that the test answers.
 	said []string
 	// lost is closed when the current link is lost.
 	lost chan struct{}
-	late greys.Reply
+	late javamethods.Reply
 	// slow delays ended commands until it is closed; nil means no delay.
 	slow   chan struct{}
 	gone   error
 	links  int
 	asked  chan *pending
 	stats  link.Stats
-	detail func(index int64) *greys.RecordDetail
+	detail func(index int64) *javamethods.RecordDetail
 }
 
 // pending is a command that the test answers.
 type pending struct {
 	t       testing.TB
-	command greys.Command
-	answers chan greys.Reply
+	command javamethods.Command
+	answers chan javamethods.Reply
 	handled chan struct{}
 	end     chan error
 	over    <-chan struct{}
@@ -94,7 +94,7 @@ func (s *scripted) link() (*link.Link, error) {
 var errUnsent = errors.New("it was not sent")
 
 // Run implements asker.
-func (s *scripted) Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
+func (s *scripted) Run(ctx context.Context, command javamethods.Command, each func(javamethods.Reply)) error {
 	s.mu.Lock()
 	text := describe(command)
 	pid, version, refuse, lost, detail := s.pid, s.version, s.refuse, s.lost, s.detail
@@ -116,31 +116,31 @@ func (s *scripted) Run(ctx context.Context, command greys.Command, each func(gre
 		}
 	}
 	switch command := command.(type) {
-	case greys.VersionCommand:
-		each(&greys.Version{Text: version})
+	case javamethods.VersionCommand:
+		each(&javamethods.Version{Text: version})
 		return nil
-	case greys.SessionsCommand:
+	case javamethods.SessionsCommand:
 		if pid == 0 {
-			return greys.ErrUnsupported
+			return javamethods.ErrUnsupported
 		}
-		sessions := make([]greys.Session, 3)
+		sessions := make([]javamethods.Session, 3)
 		if s.protocol == ProtocolConsole {
-			sessions = []greys.Session{{ID: session}}
+			sessions = []javamethods.Session{{ID: session}}
 		}
-		each(&greys.Sessions{ProcessID: pid, Sessions: sessions})
+		each(&javamethods.Sessions{ProcessID: pid, Sessions: sessions})
 		return nil
-	case greys.ResetCommand:
+	case javamethods.ResetCommand:
 		return ctx.Err()
-	case greys.RecordDetailCommand:
+	case javamethods.RecordDetailCommand:
 		if detail == nil {
-			return greys.ErrUnsupported
+			return javamethods.ErrUnsupported
 		}
 		each(detail(command.Index))
 		return nil
 	}
 	over := make(chan struct{})
 	defer close(over)
-	a := &pending{t: s.t, command: command, answers: make(chan greys.Reply), handled: make(chan struct{}), end: make(chan error, 1), over: over}
+	a := &pending{t: s.t, command: command, answers: make(chan javamethods.Reply), handled: make(chan struct{}), end: make(chan error, 1), over: over}
 	s.asked <- a
 	for {
 		select {
@@ -161,7 +161,7 @@ func (s *scripted) Run(ctx context.Context, command greys.Command, each func(gre
 }
 
 // last sends the reply that arrived before the loss of the link and is handled late.
-func (s *scripted) last(ctx context.Context, each func(greys.Reply)) {
+func (s *scripted) last(ctx context.Context, each func(javamethods.Reply)) {
 	s.mu.Lock()
 	late := s.late
 	s.late = nil
@@ -250,7 +250,7 @@ func (s *scripted) expect(text string) *pending {
 }
 
 // answer sends replies, and waits until each was handled.
-func (a *pending) answer(replies ...greys.Reply) {
+func (a *pending) answer(replies ...javamethods.Reply) {
 	a.t.Helper()
 	for _, reply := range replies {
 		select {
@@ -265,22 +265,22 @@ func (a *pending) answer(replies ...greys.Reply) {
 }
 
 // describe returns a readable text of a command.
-func describe(command greys.Command) string {
-	name := strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", command), "greys."), "Command")
+func describe(command javamethods.Command) string {
+	name := strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", command), "javamethods."), "Command")
 	switch c := command.(type) {
-	case greys.MonitorCommand:
+	case javamethods.MonitorCommand:
 		return fmt.Sprintf("%s %v %v %v", name, c.Class, c.Method, c.Cycle)
-	case greys.TraceCommand:
+	case javamethods.TraceCommand:
 		return fmt.Sprintf("%s %v %v %d", name, c.Class, c.Method, c.Limit)
-	case greys.StackCommand:
+	case javamethods.StackCommand:
 		return fmt.Sprintf("%s %v %v %d", name, c.Class, c.Method, c.Limit)
-	case greys.RecordCommand:
+	case javamethods.RecordCommand:
 		return fmt.Sprintf("%s %v %v %d", name, c.Class, c.Method, c.Limit)
-	case greys.ClassesCommand:
+	case javamethods.ClassesCommand:
 		return fmt.Sprintf("%s %v", name, c.Class)
-	case greys.MethodsCommand:
+	case javamethods.MethodsCommand:
 		return fmt.Sprintf("%s %v %v", name, c.Class, c.Method)
-	case greys.ResetCommand:
+	case javamethods.ResetCommand:
 		return fmt.Sprintf("%s %v", name, c.Class)
 	default:
 		return name
@@ -297,27 +297,29 @@ func some(class, method string, limit int) CallsConfig {
 }
 
 // row returns a row of a monitor's table.
-func row(at int, class, method string, calls, failed int64, mean time.Duration) greys.MethodStatistics {
-	return greys.MethodStatistics{
+func row(at int, class, method string, calls, failed int64, mean time.Duration) javamethods.MethodStatistics {
+	return javamethods.MethodStatistics{
 		Time: time.Date(2026, 11, 20, 9, 12, at, 0, time.UTC), Class: class, Method: method,
 		Calls: calls, Succeeded: calls - failed, Failed: failed, Mean: mean, Min: mean / 2, Max: 2 * mean, HasMean: calls > 0, HasRange: calls > 0,
 	}
 }
 
-func table(rows ...greys.MethodStatistics) *greys.Statistics { return &greys.Statistics{Methods: rows} }
+func table(rows ...javamethods.MethodStatistics) *javamethods.Statistics {
+	return &javamethods.Statistics{Methods: rows}
+}
 
-var affectedOne = &greys.Affected{Classes: 1, Methods: 2}
+var affectedOne = &javamethods.Affected{Classes: 1, Methods: 2}
 
-func callTree() *greys.Tree {
-	return &greys.Tree{
-		Thread: greys.Thread{Name: "main", ID: 1},
-		Nodes:  []greys.Node{{End: 3 * time.Millisecond, Class: "demo.Shop", Method: "checkout"}},
+func callTree() *javamethods.Tree {
+	return &javamethods.Tree{
+		Thread: javamethods.Thread{Name: "main", ID: 1},
+		Nodes:  []javamethods.Node{{End: 3 * time.Millisecond, Class: "demo.Shop", Method: "checkout"}},
 	}
 }
 
-func patternOf(t testing.TB, text string) greys.Pattern {
+func patternOf(t testing.TB, text string) javamethods.Pattern {
 	t.Helper()
-	p, err := greys.NewPattern(text)
+	p, err := javamethods.NewPattern(text)
 	require.NoError(t, err)
 	return p
 }

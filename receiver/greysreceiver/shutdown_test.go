@@ -19,9 +19,9 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
@@ -31,7 +31,7 @@ func hanging(at string, asked chan<- struct{}) func(net.Conn) {
 	var sessions atomic.Int64
 	const end = "\r" + console.DefaultPrompt + "\x04"
 	return func(conn net.Conn) {
-		who := greys.Sessions{ProcessID: 4711, Sessions: []greys.Session{{ID: sessions.Add(1), Charset: "UTF-8"}}}
+		who := javamethods.Sessions{ProcessID: 4711, Sessions: []javamethods.Session{{ID: sessions.Add(1), Charset: "UTF-8"}}}
 		in := bufio.NewReader(conn)
 		for {
 			line, err := in.ReadString('\n')
@@ -47,7 +47,7 @@ func hanging(at string, asked chan<- struct{}) func(net.Conn) {
 				_, _ = io.Copy(io.Discard, in)
 				return
 			case line == "version":
-				_, _ = conn.Write(append(console.AppendVersion(nil, &greys.Version{Text: "1.7.6.6"}), console.EndOfReply))
+				_, _ = conn.Write(append(console.AppendVersion(nil, &javamethods.Version{Text: "1.7.6.6"}), console.EndOfReply))
 			case line == "session":
 				_, _ = conn.Write(append(console.AppendSession(nil, &who, false), console.EndOfReply))
 			case strings.HasPrefix(line, "session -s"):

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // silentStack starts a stack without a reply of the server. The order is answered after the silence.
@@ -34,7 +34,7 @@ func TestByGPASilentCommandCountsAsStarted(t *testing.T) {
 	for name, lose := range map[string]func(s *steering, stack *pending){
 		"the link is lost":               func(s *steering, _ *pending) { s.set(func() { close(s.lost) }) },
 		"the command fails":              func(_ *steering, stack *pending) { stack.end <- errors.New("a frame was too long") },
-		"its session times out":          func(_ *steering, stack *pending) { stack.end <- greys.ErrSessionTimedOut },
+		"its session times out":          func(_ *steering, stack *pending) { stack.end <- javamethods.ErrSessionTimedOut },
 		"an operator resets all classes": func(s *steering, _ *pending) { s.mustDo("reset", nil) },
 		"the server is another process":  func(s *steering, _ *pending) { s.set(func() { s.pid++; close(s.lost) }) },
 	} {
@@ -62,9 +62,9 @@ func TestByGPALateRefusalIsReported(t *testing.T) {
 		why  string
 		want int
 	}{
-		"refused":     {func(a *pending) { a.end <- fmt.Errorf("%w: no such class", greys.ErrRefused) }, "no such class", 1},
-		"unmatched":   {func(a *pending) { a.answer(&greys.Affected{}) }, "matches no class or method", 1},
-		"unsupported": {func(a *pending) { a.end <- greys.ErrUnsupported }, "does not support", 0},
+		"refused":     {func(a *pending) { a.end <- fmt.Errorf("%w: no such class", javamethods.ErrRefused) }, "no such class", 1},
+		"unmatched":   {func(a *pending) { a.answer(&javamethods.Affected{}) }, "matches no class or method", 1},
+		"unsupported": {func(a *pending) { a.end <- javamethods.ErrUnsupported }, "does not support", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestByGPALateRefusalRestoresTheConfiguredTask(t *testing.T) {
 		starting := s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "5"})
 		again := s.expect("Monitor demo.Shop * 5s")
 		mustDone(t, starting)
-		again.end <- greys.ErrRefused
+		again.end <- javamethods.ErrRefused
 		s.awaitLogged("Command did not start")
 		assert.Equal(t, []string{"1 monitor demo.Shop *, cycles of 1s, configured: ended"}, s.mustDo("list", nil).Items)
 		s.expectNothing()
@@ -156,7 +156,7 @@ func TestByGPACancelledStartDoesNotUndoALaterOne(t *testing.T) {
 	expectReason(t, first, agentcontrol.Lost, "another operator has ended the task")
 	second := s.order("tt", on("demo.Pay", "*"))
 	s.Await("the start", func() bool { return strings.Contains(s.mustDo("list", nil).Items[0], "0 calls received") })
-	list.end <- greys.ErrRefused
+	list.end <- javamethods.ErrRefused
 	s.expect("Records").end <- nil
 	assert.Equal(t, "started", mustDone(t, second).Message)
 	assert.Contains(t, s.mustDo("list", nil).Items[0], "0 calls received")
@@ -170,7 +170,7 @@ func TestATaskAtItsLimitCountsAsACommand(t *testing.T) {
 	s.start()
 	s.theirs = s.only()
 	stack := s.byPattern(2)["demo.Pay"]
-	stack.answer(affectedOne, &greys.CallStack{})
+	stack.answer(affectedOne, &javamethods.CallStack{})
 	stack.end <- nil
 	s.awaitLogged("A command has reached its limit")
 	expectReason(t, s.order("trace", on("demo.Pay", "*")), agentcontrol.NotNow,
@@ -194,14 +194,14 @@ func TestByGPAConfiguredRecordTaskIsOverAtItsLimit(t *testing.T) {
 	s.start()
 	s.theirs = s.only()
 	list := s.expect("Records")
-	list.answer(&greys.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
+	list.answer(&javamethods.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
 	s.awaitLogged("A command has reached its limit")
 	s.expectNothing()
 	assert.Equal(t, []string{"1 tt demo.Pay *, 1 calls, configured: over"}, s.mustDo("list", nil).Items)
 	starting := s.order("tt", arguments{"class": "demo.Pay", "method": "*", "limit": "2"})
 	list = s.expect("Records")
-	list.answer(&greys.Record{Index: 2, Class: "demo.Pay", Method: "charge"})
+	list.answer(&javamethods.Record{Index: 2, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
 	assert.Equal(t, arguments{"task": "1"}, numberOf(t, mustDone(t, starting)))
 	s.Await("the spans", func() bool { return len(s.Spans()) == 2 })
@@ -220,7 +220,7 @@ func TestByGPATaskThatReachesItsLimitInItsFirstListHasStarted(t *testing.T) {
 	list := s.expect("Records")
 	starting := s.order("tt", arguments{"class": "demo.Pay", "method": "*", "limit": "1"})
 	s.Await("it", func() bool { return len(s.mustDo("list", nil).Items) == 2 })
-	list.answer(&greys.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
+	list.answer(&javamethods.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
 	assert.Equal(t, "started", mustDone(t, starting).Message)
 	assert.Len(t, s.mustDo("list", nil).Items, 1)

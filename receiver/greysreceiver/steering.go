@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
@@ -70,8 +70,8 @@ const fewRecords = 1000
 // commands returns the commands for operators. It omits tasks without a pipeline.
 func (e *environment) commands() (all []agentcontrol.Command) {
 	target := []agentcontrol.Parameter{
-		{Name: argumentClass, Summary: "Qualified names of classes: * is any text, ? a character.", Kind: agentcontrol.Text, Required: true, MaxBytes: greys.MaxPatternBytes, DisruptiveIf: allClasses},
-		{Name: argumentMethod, Summary: "Names of methods, in the same way.", Kind: agentcontrol.Text, Required: true, MaxBytes: greys.MaxPatternBytes, DisruptiveIf: manyWildcards},
+		{Name: argumentClass, Summary: "Qualified names of classes: * is any text, ? a character.", Kind: agentcontrol.Text, Required: true, MaxBytes: javamethods.MaxPatternBytes, DisruptiveIf: allClasses},
+		{Name: argumentMethod, Summary: "Names of methods, in the same way.", Kind: agentcontrol.Text, Required: true, MaxBytes: javamethods.MaxPatternBytes, DisruptiveIf: manyWildcards},
 		{Name: argumentRegexp, Summary: "Both are Java's regular expressions.", Kind: agentcontrol.Boolean, DisruptiveIf: expressions},
 	}
 	add := func(kind task.Kind, summary string, more agentcontrol.Parameter) {
@@ -93,7 +93,7 @@ func (e *environment) commands() (all []agentcontrol.Command) {
 			{Name: argumentTask, Summary: "Its number in the list.", Kind: agentcontrol.Integer, Required: true, Least: 1, Most: math.MaxInt32},
 		}},
 		agentcontrol.Command{Name: orderReset, Summary: "Restore classes: remove the code of all commands of all clients. The receiver ends its commands for it, and sends them again.", Parameters: []agentcontrol.Parameter{
-			{Name: argumentClass, Summary: "Names of classes by GP; default: all. A console restores all classes.", Kind: agentcontrol.Text, MaxBytes: greys.MaxPatternBytes, DisruptiveIf: manyWildcards},
+			{Name: argumentClass, Summary: "Names of classes by GP; default: all. A console restores all classes.", Kind: agentcontrol.Text, MaxBytes: javamethods.MaxPatternBytes, DisruptiveIf: manyWildcards},
 			{Name: argumentRegexp, Summary: "It is one of Java's regular expressions.", Kind: agentcontrol.Boolean, DisruptiveIf: expressions},
 		}},
 	)

@@ -17,9 +17,9 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 )
 
@@ -173,7 +173,7 @@ func TestAStartOrderSendsItsCommand(t *testing.T) {
 	}
 	starting := s.order("stack", arguments{"class": `demo\..*`, "method": "get.*", "regexp": "true", "limit": "-1"})
 	asked := s.expect(`Stack demo\..* get.* 0`)
-	assert.True(t, asked.command.(greys.StackCommand).Regexp)
+	assert.True(t, asked.command.(javamethods.StackCommand).Regexp)
 	asked.answer(affectedOne)
 	mustDone(t, starting)
 	starting = s.order("monitor", arguments{"class": "demo.Store", "method": "*", "cycle": "60"})
@@ -230,9 +230,9 @@ func TestAFailedStartIsNotSentAgain(t *testing.T) {
 			reason agentcontrol.Reason
 			text   string
 		}{
-			{func(a *pending) { a.answer(&greys.Affected{}) }, agentcontrol.Refused, "matches no class or method"},
-			{func(a *pending) { a.end <- greys.ErrUnsupported }, agentcontrol.Refused, "does not support"},
-			{func(a *pending) { a.end <- fmt.Errorf("%w: no such class", greys.ErrRefused) }, agentcontrol.Refused, "no such class"},
+			{func(a *pending) { a.answer(&javamethods.Affected{}) }, agentcontrol.Refused, "matches no class or method"},
+			{func(a *pending) { a.end <- javamethods.ErrUnsupported }, agentcontrol.Refused, "does not support"},
+			{func(a *pending) { a.end <- fmt.Errorf("%w: no such class", javamethods.ErrRefused) }, agentcontrol.Refused, "no such class"},
 			{func(a *pending) { a.end <- errors.New("the connection broke") }, agentcontrol.Lost, "the connection broke"},
 			{func(a *pending) { a.end <- nil }, agentcontrol.Lost, "the server ended the command before its limit"},
 		} {
@@ -308,7 +308,7 @@ func TestAFailedStartChangesNothing(t *testing.T) {
 	s.mustDo("end", arguments{"task": "1"})
 	<-monitor.over
 	starting := s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "5"})
-	s.expect("Monitor demo.Shop * 5s").answer(&greys.Affected{})
+	s.expect("Monitor demo.Shop * 5s").answer(&javamethods.Affected{})
 	expectReason(t, starting, agentcontrol.Refused, "matches no class")
 	assert.Equal(t, []string{"1 monitor demo.Shop *, cycles of 1s, configured: ended"}, s.mustDo("list", nil).Items)
 	s.expectNothing()
@@ -319,7 +319,7 @@ func TestALostTaskIsSentAgain(t *testing.T) {
 		s, monitor := newSteering(t, protocol)
 		starting := s.order("stack", on("demo.Pay", "*"))
 		stack := s.expect("Stack demo.Pay * 100")
-		stack.answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}})
+		stack.answer(affectedOne, &javamethods.CallStack{Frames: []javamethods.Frame{{Class: "demo.Pay", Method: "charge"}}})
 		mustDone(t, starting)
 		if protocol == ProtocolGP {
 			s.set(func() { close(s.lost) })
@@ -359,7 +359,7 @@ func TestAFailedResetOrderIsReported(t *testing.T) {
 		reason agentcontrol.Reason
 	}{
 		"lost":    {errors.New("the connection broke"), agentcontrol.NoAnswer},
-		"refused": {fmt.Errorf("%w: the connection broke", greys.ErrRefused), agentcontrol.Refused},
+		"refused": {fmt.Errorf("%w: the connection broke", javamethods.ErrRefused), agentcontrol.Refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, monitor := newSteering(t, ProtocolGP, func(c *Config) {
@@ -367,8 +367,8 @@ func TestAFailedResetOrderIsReported(t *testing.T) {
 			})
 			fails := true
 			s.set(func() {
-				s.refuse = func(command greys.Command) error {
-					if reset, is := command.(greys.ResetCommand); is && reset.Class.String() == "other.*" && fails {
+				s.refuse = func(command javamethods.Command) error {
+					if reset, is := command.(javamethods.ResetCommand); is && reset.Class.String() == "other.*" && fails {
 						fails = false
 						return c.err
 					}
@@ -402,7 +402,7 @@ func TestAnOrderFailsIfTheServerIsLost(t *testing.T) {
 
 func TestAGivenUpServerReceivesNoOrders(t *testing.T) {
 	s := newUnstartedSteering(t, ProtocolGP)
-	s.refuse = func(greys.Command) error { return &gp.VersionError{Ours: 1} }
+	s.refuse = func(javamethods.Command) error { return &gp.VersionError{Ours: 1} }
 	s.start()
 	s.theirs = s.only()
 	expectReason(t, s.order("list", nil), agentcontrol.Lost, "the receiver does not send commands to the server any more")
@@ -448,7 +448,7 @@ func TestAShutdownEndsOrders(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
 		s, _ := newSteering(t, protocol)
 		starting := s.order("stack", on("demo.Pay", "*"))
-		s.expect("Stack demo.Pay * 100").answer(&greys.CallStack{})
+		s.expect("Stack demo.Pay * 100").answer(&javamethods.CallStack{})
 		mustDone(t, starting)
 		waiting := s.order("trace", on("demo.Pay", "*"))
 		s.expect("Trace demo.Pay * 100")
@@ -485,20 +485,20 @@ func TestByGPRecordedCallsAreReadFromTheList(t *testing.T) {
 	s.expectNothing()
 	starting := s.order("tt", arguments{"class": "demo.Pay", "method": "*", "limit": "1"})
 	list := s.expect("Records")
-	list.answer(&greys.Record{Index: 1, Class: "demo.Shop", Method: "checkout"})
+	list.answer(&javamethods.Record{Index: 1, Class: "demo.Shop", Method: "checkout"})
 	assert.Empty(t, starting, "the list has not ended")
 	list.end <- nil
 	assert.Equal(t, arguments{"task": "2"}, numberOf(t, mustDone(t, starting)))
 	list = s.expect("Records")
 	assert.Contains(t, s.mustDo("list", nil).Items[1], "read from the server's list, 0 calls received")
-	list.answer(&greys.Record{Index: 2, Class: "demo.Pay", Method: "charge"}, &greys.Record{Index: 3, Class: "demo.Pay", Method: "charge"})
+	list.answer(&javamethods.Record{Index: 2, Class: "demo.Pay", Method: "charge"}, &javamethods.Record{Index: 3, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
 	s.Await("the span", func() bool { return len(s.Spans()) == 1 })
 	s.Await("the task to be over", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
 	s.expectNothing()
 	// The list is requested again for a new order, and not after the server does not support it.
 	starting = s.order("tt", on("demo.Pay", "*"))
-	s.expect("Records").end <- greys.ErrUnsupported
+	s.expect("Records").end <- javamethods.ErrUnsupported
 	expectReason(t, starting, agentcontrol.Refused, "does not support")
 	expectReason(t, s.order("tt", on("demo.Pay", "*")), agentcontrol.Refused, "does not support")
 	assert.Len(t, s.mustDo("list", nil).Items, 1)
@@ -513,7 +513,7 @@ func TestByGPRecordedCallsOfAnEndedTaskAreDropped(t *testing.T) {
 	s.theirs = s.only()
 	list := s.expect("Records")
 	assert.Equal(t, "ended", s.mustDo("end", arguments{"task": "1"}).Message)
-	list.answer(&greys.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
+	list.answer(&javamethods.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
 	s.expectNothing()
 	assert.Empty(t, s.Spans())

@@ -9,7 +9,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
@@ -65,7 +65,7 @@ func (c *ClassesConfig) task(field string, every time.Duration) (*task.Task, err
 	class, err := pattern(field+".class", c.Class, "com.example.*")
 	limit, wrong := limitOf(field, c.Limit, defaultInventory)
 	return &task.Task{
-		Kind: task.Classes, Pattern: withRegexp(c.Class, c.Regexp), Target: greys.Target{Class: class, Regexp: c.Regexp}, Limit: limit, Every: every, Fields: c.Fields,
+		Kind: task.Classes, Pattern: withRegexp(c.Class, c.Regexp), Target: javamethods.Target{Class: class, Regexp: c.Regexp}, Limit: limit, Every: every, Fields: c.Fields,
 	}, errors.Join(err, wrong)
 }
 
@@ -76,10 +76,10 @@ func (c *MethodsConfig) task(field string, every time.Duration) (*task.Task, err
 }
 
 // target returns the patterns. The error names the field.
-func (t *TargetConfig) target(field string) (greys.Target, error) {
+func (t *TargetConfig) target(field string) (javamethods.Target, error) {
 	class, err := pattern(field+".class", t.Class, "com.example.*")
 	method, wrong := pattern(field+".method", t.Method, "*")
-	return greys.Target{Class: class, Method: method, Regexp: t.Regexp}, errors.Join(err, wrong)
+	return javamethods.Target{Class: class, Method: method, Regexp: t.Regexp}, errors.Join(err, wrong)
 }
 
 // text returns the patterns for log lines and metrics.
@@ -92,8 +92,8 @@ func withRegexp(text string, regexp bool) string {
 	return text
 }
 
-func pattern(field, text, example string) (greys.Pattern, error) {
-	p, err := greys.NewPattern(text)
+func pattern(field, text, example string) (javamethods.Pattern, error) {
+	p, err := javamethods.NewPattern(text)
 	if err != nil {
 		return p, fmt.Errorf("%s: %w: set it to a pattern of names, such as %s", field, err, example)
 	}
@@ -101,16 +101,16 @@ func pattern(field, text, example string) (greys.Pattern, error) {
 }
 
 // limitOf returns the configured or the default limit; 0 means no limit.
-func limitOf(field string, value, standard int) (greys.Limit, error) {
+func limitOf(field string, value, standard int) (javamethods.Limit, error) {
 	switch {
 	case value == 0:
-		return greys.Limit(standard), nil
+		return javamethods.Limit(standard), nil
 	case value == unlimited:
 		return 0, nil
 	case value < 0 || value > math.MaxInt32:
 		return 0, fmt.Errorf("%s.limit is %d: set it to 1 to %d, or to %d for none", field, value, math.MaxInt32, unlimited)
 	default:
-		return greys.Limit(value), nil
+		return javamethods.Limit(value), nil
 	}
 }
 

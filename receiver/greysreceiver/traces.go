@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
@@ -48,12 +48,12 @@ const (
 type spanParcel struct {
 	origin *origin
 	trace  pcommon.TraceID
-	thread greys.Thread
+	thread javamethods.Thread
 	// hasThread means that the thread is known.
 	hasThread bool
 	// record is the recorded call; nil means that the parcel is a call tree. traced means that a call tree has the same
 	// call.
-	record *greys.Record
+	record *javamethods.Record
 	traced bool
 	spans  []span
 }
@@ -136,7 +136,7 @@ func (s *span) fill(made ptrace.Span, p *spanParcel) {
 	made.SetTraceID(p.trace)
 	made.SetSpanID(s.id)
 	made.SetParentSpanID(s.parent)
-	made.SetName(text.Short(greys.SimpleName(s.class) + "." + s.method))
+	made.SetName(text.Short(javamethods.SimpleName(s.class) + "." + s.method))
 	made.SetKind(ptrace.SpanKindInternal)
 	made.SetStartTimestamp(pcommon.Timestamp(s.start))
 	made.SetEndTimestamp(pcommon.Timestamp(s.end))
@@ -157,12 +157,12 @@ func (s *span) fill(made ptrace.Span, p *spanParcel) {
 	s.threw.fill(made)
 }
 
-func putThread(m pcommon.Map, thread *greys.Thread) {
+func putThread(m pcommon.Map, thread *javamethods.Thread) {
 	m.PutStr(attributeThreadName, text.Short(thread.Name))
 	m.PutInt(attributeThreadID, thread.ID)
 }
 
-func putRecord(m pcommon.Map, record *greys.Record) {
+func putRecord(m pcommon.Map, record *javamethods.Record) {
 	m.PutInt(attributeRecordIndex, record.Index)
 	if record.Process != 0 {
 		m.PutInt(attributeRecordProcess, record.Process)
@@ -221,7 +221,7 @@ func callSpan(of *origin, call *session.Call) spanParcel {
 }
 
 // callIDs returns a hash of the process and the recorded call. A call that is read twice has the same IDs.
-func callIDs(of *origin, record *greys.Record, at time.Time) (trace pcommon.TraceID, id pcommon.SpanID) {
+func callIDs(of *origin, record *javamethods.Record, at time.Time) (trace pcommon.TraceID, id pcommon.SpanID) {
 	h := sha256.New()
 	h.Write(of.seed[:])
 	var n [24]byte
@@ -269,7 +269,7 @@ const maxCallTime = 365 * 24 * time.Hour
 // in whole milliseconds since the start of the tree, and no clock. So the tree ends at the time of receipt. Each begin
 // or end of a call has its own time, but at least 1 ns after the previous event. So calls lie inside their callers, one
 // after another, and none is empty.
-func treeSpans(of *origin, tree *greys.Tree, received time.Time, most int) (p spanParcel, dropped int) {
+func treeSpans(of *origin, tree *javamethods.Tree, received time.Time, most int) (p spanParcel, dropped int) {
 	nodes := tree.Nodes
 	if len(nodes) > most {
 		nodes, dropped = nodes[:most], len(nodes)-most
@@ -293,7 +293,7 @@ func treeSpans(of *origin, tree *greys.Tree, received time.Time, most int) (p sp
 
 // treeTime walks through the calls of a tree, in order.
 type treeTime struct {
-	nodes []greys.Node
+	nodes []javamethods.Node
 	spans []span
 	// open are the calls that have begun and not ended.
 	open []openCall

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 var receivedAt = time.Date(2026, 11, 20, 9, 12, 30, 0, time.UTC)
@@ -22,7 +22,7 @@ var receivedAt = time.Date(2026, 11, 20, 9, 12, 30, 0, time.UTC)
 func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 func TestACallTreeEndsWhenItWasReceived(t *testing.T) {
-	tree := &greys.Tree{Thread: greys.Thread{Name: "main", ID: 1}, Nodes: []greys.Node{
+	tree := &javamethods.Tree{Thread: javamethods.Thread{Name: "main", ID: 1}, Nodes: []javamethods.Node{
 		{End: ms(11), Class: "demo.Shop", Method: "checkout"},
 		{Depth: 1, End: ms(3), Class: "demo.Shop", Method: "price", Line: 10},
 		{Depth: 1, Start: ms(3), End: ms(11), Class: "demo.Pay", Method: "charge", Line: 11},
@@ -66,7 +66,7 @@ func TestCallsBeyondTheLimitOfATreeAreLeftOutAndCounted(t *testing.T) {
 	})
 	s := script(t, b, ProtocolConsole)
 	b.start()
-	s.next().answer(&greys.Tree{Nodes: []greys.Node{{End: 1}, {Depth: 1}, {Depth: 2}, {Depth: 1}, {Depth: 1}}})
+	s.next().answer(&javamethods.Tree{Nodes: []javamethods.Node{{End: 1}, {Depth: 1}, {Depth: 2}, {Depth: 1}, {Depth: 1}}})
 	b.Shutdown()
 	assert.Len(t, b.Spans(), 2)
 	assert.EqualValues(t, 3, b.point("nodes_dropped"))
@@ -78,7 +78,7 @@ func TestSpansOfAnyTreeAreNestedAndOrdered(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	times := []time.Duration{0, 0, ms(1), ms(2), ms(3), ms(100), maxCallTime, math.MaxInt64}
 	for range 2000 {
-		tree := &greys.Tree{Nodes: make([]greys.Node, 1+random.IntN(12))}
+		tree := &javamethods.Tree{Nodes: make([]javamethods.Node, 1+random.IntN(12))}
 		for i := range tree.Nodes {
 			start, end := times[random.IntN(len(times))], times[random.IntN(len(times))]
 			n := &tree.Nodes[i]
@@ -119,7 +119,7 @@ func TestSpansOfATreeHaveTheirAttributes(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	b.receiver.env.Now = func() time.Time { return receivedAt }
 	b.start()
-	s.next().answer(&greys.Tree{Thread: greys.Thread{Name: "main", ID: 7}, Nodes: []greys.Node{
+	s.next().answer(&javamethods.Tree{Thread: javamethods.Thread{Name: "main", ID: 7}, Nodes: []javamethods.Node{
 		{End: ms(5), Class: "demo.Shop", Method: "checkout"},
 		{Depth: 1, End: ms(5), Class: "demo.Pay", Method: "charge\xff", Line: 10, Throws: "demo.Declined"},
 	}})

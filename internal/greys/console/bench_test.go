@@ -9,31 +9,31 @@ import (
 	"testing"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
 // busy are answers of a busy server, some hundred kilobytes each, with their commands.
 var busy = []struct {
 	name    string
-	command greys.Command
+	command javamethods.Command
 	text    func() []byte
 }{
-	{"tables", greys.MonitorCommand{}, busyTables},
-	{"trees", greys.TraceCommand{}, busyTrees},
-	{"stacks", greys.StackCommand{}, busyStacks},
-	{"records", greys.RecordCommand{}, busyRecords},
-	{"methods", greys.MethodsCommand{}, busyMethods},
+	{"tables", javamethods.MonitorCommand{}, busyTables},
+	{"trees", javamethods.TraceCommand{}, busyTrees},
+	{"stacks", javamethods.StackCommand{}, busyStacks},
+	{"records", javamethods.RecordCommand{}, busyRecords},
+	{"methods", javamethods.MethodsCommand{}, busyMethods},
 }
 
 var busySince = time.Date(2026, 11, 20, 9, 12, 20, 0, time.UTC)
 
 func busyTables() (b []byte) {
 	for cycle := range 5 {
-		var s greys.Statistics
+		var s javamethods.Statistics
 		for i := range 500 {
 			n := int64(i * 7 % 5000)
-			s.Methods = append(s.Methods, greys.MethodStatistics{
+			s.Methods = append(s.Methods, javamethods.MethodStatistics{
 				Time: busySince.Add(time.Duration(cycle) * time.Second), Class: fmt.Sprintf("com.example.shop.orders.Service%d", i/10),
 				Method: fmt.Sprintf("handleRequest%d", i%10), Calls: n, Succeeded: n - n/10, Failed: n / 10,
 				Mean: time.Duration(n) * 10 * time.Microsecond, Max: time.Duration(n) * time.Millisecond, HasMean: n > 0, HasRange: n > 0,
@@ -46,10 +46,10 @@ func busyTables() (b []byte) {
 
 func busyTrees() (b []byte) {
 	for i := range 500 {
-		t := greys.Tree{Thread: greys.Thread{Name: fmt.Sprintf("http-nio-8080-exec-%d", i%50), ID: int64(i % 50), Daemon: true, Priority: 5}}
-		t.Nodes = append(t.Nodes, greys.Node{End: 25 * time.Millisecond, Class: "com.example.shop.Shop", Method: "checkout"})
+		t := javamethods.Tree{Thread: javamethods.Thread{Name: fmt.Sprintf("http-nio-8080-exec-%d", i%50), ID: int64(i % 50), Daemon: true, Priority: 5}}
+		t.Nodes = append(t.Nodes, javamethods.Node{End: 25 * time.Millisecond, Class: "com.example.shop.Shop", Method: "checkout"})
 		for k := range 20 {
-			t.Nodes = append(t.Nodes, greys.Node{
+			t.Nodes = append(t.Nodes, javamethods.Node{
 				Depth: 1, Start: time.Duration(k) * time.Millisecond, End: time.Duration(k+1) * time.Millisecond,
 				Class: fmt.Sprintf("com.example.shop.Part%d", k), Method: fmt.Sprintf("call%d", (i+k)%40), Line: int32(10 + k),
 			})
@@ -61,9 +61,9 @@ func busyTrees() (b []byte) {
 
 func busyStacks() (b []byte) {
 	for i := range 300 {
-		s := greys.CallStack{Thread: greys.Thread{Name: fmt.Sprintf("worker-%d", i%20), ID: int64(i % 20), Priority: 5}}
+		s := javamethods.CallStack{Thread: javamethods.Thread{Name: fmt.Sprintf("worker-%d", i%20), ID: int64(i % 20), Priority: 5}}
 		for k := range 30 {
-			s.Frames = append(s.Frames, greys.Frame{
+			s.Frames = append(s.Frames, javamethods.Frame{
 				Class: fmt.Sprintf("com.example.shop.layer%d.Handler", k), Method: fmt.Sprintf("handle%d", i%8), File: "Handler.java", Line: int32(k),
 			})
 		}
@@ -74,7 +74,7 @@ func busyStacks() (b []byte) {
 
 func busyRecords() (b []byte) {
 	for i := range 2000 {
-		r := greys.Record{
+		r := javamethods.Record{
 			Index: int64(1000 + i), Process: int64(1000 + i), Time: busySince.Add(time.Duration(i/50) * time.Second), Cost: 12 * time.Millisecond,
 			Returned: true, Object: fmt.Sprintf("0x%08x", i%64*0x1357), Class: "OrderService", Method: fmt.Sprintf("placeOrder%d", i%9),
 		}
@@ -84,9 +84,9 @@ func busyRecords() (b []byte) {
 }
 
 func busyMethods() []byte {
-	var all []greys.Method
+	var all []javamethods.Method
 	for i := range 300 {
-		all = append(all, greys.Method{
+		all = append(all, javamethods.Method{
 			Class: fmt.Sprintf("com.example.shop.Service%d", i/10), Name: fmt.Sprintf("handleRequest%d", i%10), Modifier: "public",
 			Parameters: []string{"java.lang.String", "int"}, Exceptions: []string{"java.io.IOException"}, Return: "java.util.List",
 		})
@@ -108,7 +108,7 @@ func BenchmarkDecodeConsole(b *testing.B) {
 			b.ReportAllocs()
 			cputime.Bytes(b, len(text), lines, func() {
 				r.Reset(text)
-				d, err := talk.ask([]byte("?"), c.command, func(greys.Reply) {})
+				d, err := talk.ask([]byte("?"), c.command, func(javamethods.Reply) {})
 				if err != nil {
 					b.Fatal(err)
 				}

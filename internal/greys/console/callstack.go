@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // stackBlock reads stacks, each with a blank line below:
@@ -21,7 +21,7 @@ type stackBlock struct {
 	definite
 	isOpen bool
 	stack  stackReader
-	reply  greys.CallStack
+	reply  javamethods.CallStack
 }
 
 func (b *stackBlock) open() bool { return b.isOpen }
@@ -51,7 +51,7 @@ type stackReader struct {
 	title title
 }
 
-func (r *stackReader) begin(into *greys.CallStack) {
+func (r *stackReader) begin(into *javamethods.CallStack) {
 	r.title.reset()
 	into.Frames = reused(into.Frames)
 }
@@ -62,7 +62,7 @@ const (
 	expectedFrame = "a frame of a stack: class.method(file:line)"
 )
 
-func (r *stackReader) line(text []byte, names *names, into *greys.CallStack) error {
+func (r *stackReader) line(text []byte, names *names, into *javamethods.CallStack) error {
 	if !r.title.complete {
 		return r.title.line(text, names, &into.Thread)
 	}
@@ -80,7 +80,7 @@ func (r *stackReader) line(text []byte, names *names, into *greys.CallStack) err
 }
 
 // frame reads class.method(file:line). An unknown file is "null".
-func (n *names) frame(text []byte) (f greys.Frame, ok bool) {
+func (n *names) frame(text []byte) (f javamethods.Frame, ok bool) {
 	place, ok := bytes.CutSuffix(text, []byte(")"))
 	paren := bytes.LastIndexByte(place, '(')
 	if !ok || paren < 0 {
@@ -95,7 +95,7 @@ func (n *names) frame(text []byte) (f greys.Frame, ok bool) {
 	if !ok || line < math.MinInt32 || line > math.MaxInt32 {
 		return f, false
 	}
-	f = greys.Frame{Class: n.Intern(name[:dot]), Method: n.Intern(name[dot+1:]), Line: int32(line)}
+	f = javamethods.Frame{Class: n.Intern(name[:dot]), Method: n.Intern(name[dot+1:]), Line: int32(line)}
 	if file := place[:colon]; string(file) != noFile {
 		f.File = n.Intern(file)
 	}
@@ -105,12 +105,12 @@ func (n *names) frame(text []byte) (f greys.Frame, ok bool) {
 const noFile = "null"
 
 // AppendCallStack adds a stack.
-func AppendCallStack(b []byte, s *greys.CallStack) []byte {
+func AppendCallStack(b []byte, s *javamethods.CallStack) []byte {
 	return append(appendStack(b, s), '\n')
 }
 
 // appendStack adds a stack, without the blank line below it.
-func appendStack(b []byte, s *greys.CallStack) []byte {
+func appendStack(b []byte, s *javamethods.CallStack) []byte {
 	b = append(appendThread(b, &s.Thread), '\n')
 	begin := firstFrame
 	for _, f := range s.Frames {

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/testkit/capturefile"
 )
 
@@ -51,53 +51,53 @@ func captures(tb testing.TB) map[string][]byte {
 // captured maps each capture to its command. A loud capture was recorded in a session that is not silent.
 var captured = []struct {
 	name    string
-	command greys.Command
+	command javamethods.Command
 	loud    bool
 }{
-	{name: "badarg", command: greys.MonitorCommand{}},
-	{name: "blank_i", command: greys.ResetCommand{}, loud: true},
-	{name: "monitor", command: greys.MonitorCommand{}},
-	{name: "monitor.abort", command: greys.MonitorCommand{}},
-	{name: "monitor_i.abort", command: greys.MonitorCommand{}, loud: true},
-	{name: "nomatch", command: greys.MonitorCommand{}},
-	{name: "nomatch.abort", command: greys.MonitorCommand{}},
-	{name: "notfound", command: greys.ResetCommand{}},
-	{name: "ptrace", command: greys.TraceCommand{}},
-	{name: "reset", command: greys.ResetCommand{}},
-	{name: "sc", command: greys.ClassesCommand{}},
-	{name: "session", command: greys.SessionsCommand{}},
-	{name: "sessions_after", command: greys.SessionsCommand{}},
-	{name: "sm", command: greys.MethodsCommand{}},
-	{name: "stack", command: greys.StackCommand{}},
-	{name: "stack_i", command: greys.StackCommand{}, loud: true},
-	{name: "trace", command: greys.TraceCommand{}},
-	{name: "trace_i", command: greys.TraceCommand{}, loud: true},
-	{name: "tt", command: greys.RecordCommand{}},
-	{name: "tt_da", command: greys.RecordsCommand{}},
-	{name: "tt_s", command: greys.RecordsCommand{}},
-	{name: "tti", command: greys.RecordDetailCommand{}},
-	{name: "ttl", command: greys.RecordsCommand{}},
-	{name: "version", command: greys.VersionCommand{}},
-	{name: "version_i", command: greys.VersionCommand{}, loud: true},
+	{name: "badarg", command: javamethods.MonitorCommand{}},
+	{name: "blank_i", command: javamethods.ResetCommand{}, loud: true},
+	{name: "monitor", command: javamethods.MonitorCommand{}},
+	{name: "monitor.abort", command: javamethods.MonitorCommand{}},
+	{name: "monitor_i.abort", command: javamethods.MonitorCommand{}, loud: true},
+	{name: "nomatch", command: javamethods.MonitorCommand{}},
+	{name: "nomatch.abort", command: javamethods.MonitorCommand{}},
+	{name: "notfound", command: javamethods.ResetCommand{}},
+	{name: "ptrace", command: javamethods.TraceCommand{}},
+	{name: "reset", command: javamethods.ResetCommand{}},
+	{name: "sc", command: javamethods.ClassesCommand{}},
+	{name: "session", command: javamethods.SessionsCommand{}},
+	{name: "sessions_after", command: javamethods.SessionsCommand{}},
+	{name: "sm", command: javamethods.MethodsCommand{}},
+	{name: "stack", command: javamethods.StackCommand{}},
+	{name: "stack_i", command: javamethods.StackCommand{}, loud: true},
+	{name: "trace", command: javamethods.TraceCommand{}},
+	{name: "trace_i", command: javamethods.TraceCommand{}, loud: true},
+	{name: "tt", command: javamethods.RecordCommand{}},
+	{name: "tt_da", command: javamethods.RecordsCommand{}},
+	{name: "tt_s", command: javamethods.RecordsCommand{}},
+	{name: "tti", command: javamethods.RecordDetailCommand{}},
+	{name: "ttl", command: javamethods.RecordsCommand{}},
+	{name: "version", command: javamethods.VersionCommand{}},
+	{name: "version_i", command: javamethods.VersionCommand{}, loud: true},
 
-	{name: "characters", command: greys.RecordCommand{}},
-	{name: "detail_nothing", command: greys.RecordDetailCommand{}},
-	{name: "detail_objects", command: greys.RecordDetailCommand{}},
-	{name: "detail_throwable", command: greys.RecordDetailCommand{}},
-	{name: "expression", command: greys.TraceCommand{}},
-	{name: "expression_i", command: greys.TraceCommand{}, loud: true},
-	{name: "fields", command: greys.ClassesCommand{}},
-	{name: "inherited", command: greys.MethodsCommand{}},
-	{name: "longnames", command: greys.RecordCommand{}},
-	{name: "monitor_aborted_i", command: greys.MonitorCommand{}, loud: true},
-	{name: "noclass", command: greys.ClassesCommand{}},
-	{name: "nomethod", command: greys.MethodsCommand{}},
-	{name: "norecord", command: greys.RecordDetailCommand{}},
-	{name: "recursion_i", command: greys.TraceCommand{}, loud: true},
-	{name: "threadname_stack", command: greys.StackCommand{}},
-	{name: "threadname_stack_i", command: greys.StackCommand{}, loud: true},
-	{name: "threadname_trace_i", command: greys.TraceCommand{}, loud: true},
-	{name: "throws_i", command: greys.TraceCommand{}, loud: true},
+	{name: "characters", command: javamethods.RecordCommand{}},
+	{name: "detail_nothing", command: javamethods.RecordDetailCommand{}},
+	{name: "detail_objects", command: javamethods.RecordDetailCommand{}},
+	{name: "detail_throwable", command: javamethods.RecordDetailCommand{}},
+	{name: "expression", command: javamethods.TraceCommand{}},
+	{name: "expression_i", command: javamethods.TraceCommand{}, loud: true},
+	{name: "fields", command: javamethods.ClassesCommand{}},
+	{name: "inherited", command: javamethods.MethodsCommand{}},
+	{name: "longnames", command: javamethods.RecordCommand{}},
+	{name: "monitor_aborted_i", command: javamethods.MonitorCommand{}, loud: true},
+	{name: "noclass", command: javamethods.ClassesCommand{}},
+	{name: "nomethod", command: javamethods.MethodsCommand{}},
+	{name: "norecord", command: javamethods.RecordDetailCommand{}},
+	{name: "recursion_i", command: javamethods.TraceCommand{}, loud: true},
+	{name: "threadname_stack", command: javamethods.StackCommand{}},
+	{name: "threadname_stack_i", command: javamethods.StackCommand{}, loud: true},
+	{name: "threadname_trace_i", command: javamethods.TraceCommand{}, loud: true},
+	{name: "throws_i", command: javamethods.TraceCommand{}, loud: true},
 }
 
 // notAsked are captures of commands that the client never sends.
@@ -144,11 +144,11 @@ func TestCapturesDecodeToTheirGoldenFiles(t *testing.T) {
 }
 
 // golden compares replies with a golden file.
-func golden(t *testing.T, name string, replies []greys.Reply, err error) {
+func golden(t *testing.T, name string, replies []javamethods.Reply, err error) {
 	t.Helper()
 	var got bytes.Buffer
 	for _, r := range replies {
-		fmt.Fprintf(&got, "%s ", strings.TrimPrefix(fmt.Sprintf("%T", r), "*greys."))
+		fmt.Fprintf(&got, "%s ", strings.TrimPrefix(fmt.Sprintf("%T", r), "*javamethods."))
 		text := json.NewEncoder(&got)
 		text.SetEscapeHTML(false)
 		text.SetIndent("", "  ")

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // classBlock reads the tables of classes, each with a blank line below:
@@ -28,7 +28,7 @@ type classBlock struct {
 	definite
 	pairs
 	named bool
-	reply greys.Class
+	reply javamethods.Class
 }
 
 // classStyle is the layout of the table. classFieldWidth is the width of a line of a field.
@@ -62,7 +62,7 @@ func (b *classBlock) line(text []byte) error {
 	if b.state == outside {
 		r := &b.reply
 		b.named = false
-		*r = greys.Class{
+		*r = javamethods.Class{
 			Kinds: r.Kinds[:0], Annotations: reused(r.Annotations), Interfaces: reused(r.Interfaces), Loaders: reused(r.Loaders),
 			Fields: reused(r.Fields),
 		}
@@ -187,7 +187,7 @@ func (b *classBlock) fields(text []byte) error {
 			name = b.names.Intern(key)
 			value.reset()
 			if name == fieldModifier {
-				b.reply.Fields = append(b.reply.Fields, greys.Field{})
+				b.reply.Fields = append(b.reply.Fields, javamethods.Field{})
 			}
 		}
 		value.addLine(part, classFieldWidth)
@@ -210,12 +210,12 @@ func (b *classBlock) fieldValue(name string, value *cell) {
 	case fieldName:
 		f.Name = b.names.Intern(text)
 	case fieldValue:
-		f.Value = greys.ValidText(text)
+		f.Value = javamethods.ValidText(text)
 	}
 }
 
 // AppendClass adds the table of a class.
-func AppendClass(b []byte, c *greys.Class) []byte {
+func AppendClass(b []byte, c *javamethods.Class) []byte {
 	rows := [][]string{{className, c.Name}, {classSource, c.CodeSource}, {"name", c.Name}}
 	for _, k := range classKinds {
 		is := "false"
@@ -237,7 +237,7 @@ func AppendClass(b []byte, c *greys.Class) []byte {
 		fields.WriteString(keyedText(classFieldWidth, lines...) + "\n")
 	}
 	rows = append(rows, [][]string{
-		{"simple-name", greys.SimpleName(c.Name)}, {classModifier, c.Modifier}, {classAnnotations, strings.Join(c.Annotations, ",")},
+		{"simple-name", javamethods.SimpleName(c.Name)}, {classModifier, c.Modifier}, {classAnnotations, strings.Join(c.Annotations, ",")},
 		{classInterfaces, strings.Join(c.Interfaces, ",")}, {classSuper, ladder(super)}, {classLoader, ladder(c.Loaders)},
 		{classFields, fields.String()},
 	}...)

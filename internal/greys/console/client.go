@@ -10,7 +10,7 @@ import (
 	"net"
 	"sync/atomic"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // Client runs commands at a server. Many goroutines may call its methods. Its fields do not change during a call.
@@ -44,10 +44,10 @@ func (c *Client) Stats() Stats {
 // Run sends a command on a new connection and calls each for every answer, in order. An answer is valid until each
 // returns. Run returns nil after the command ended by itself. It returns ctx's error if ctx ended while the command
 // ran: the command is then aborted, and answers that the server has written before are still delivered. Any other error is an *[Error], also if ctx ended before the command was sent. The
-// instrumentation of a command stays in the classes until a [greys.ResetCommand], however the command ended.
+// instrumentation of a command stays in the classes until a [javamethods.ResetCommand], however the command ended.
 //
 // Nothing is read while each runs. The server then retries to send in a busy loop, inside the traced program.
-func (c *Client) Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
+func (c *Client) Run(ctx context.Context, command javamethods.Command, each func(javamethods.Reply)) error {
 	line, err := AppendLine(nil, command)
 	if err != nil {
 		return &Error{Command: string(line), Err: err}
@@ -77,7 +77,7 @@ func (c *Client) Run(ctx context.Context, command greys.Command, each func(greys
 const maxTries = 3
 
 // try runs a command on a new connection. It returns the final state of the conversation.
-func (c *Client) try(ctx context.Context, config Config, line []byte, command greys.Command, each func(greys.Reply)) (*conversation, error) {
+func (c *Client) try(ctx context.Context, config Config, line []byte, command javamethods.Command, each func(javamethods.Reply)) (*conversation, error) {
 	conn, err := c.dial(ctx, config)
 	if err != nil {
 		if ctx.Err() != nil {

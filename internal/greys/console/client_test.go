@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // fakeServer is a server that a test plays on one connection. Its methods return false after the client has
@@ -42,7 +42,7 @@ func (p *fakeServer) send(text string) bool { _, err := p.Write([]byte(text)); r
 
 // answerLoud answers the command that turns silence off.
 func (p *fakeServer) answerLoud() bool {
-	s := greys.Sessions{ProcessID: 4711, Sessions: []greys.Session{{Charset: "UTF-8"}}}
+	s := javamethods.Sessions{ProcessID: 4711, Sessions: []javamethods.Session{{Charset: "UTF-8"}}}
 	return p.line() && p.send(string(AppendSession(nil, &s, true))+end)
 }
 
@@ -66,7 +66,7 @@ const (
 
 // outcome is the result of a client's run.
 type outcome struct {
-	replies []greys.Reply
+	replies []javamethods.Reply
 	err     error
 	stats   Stats
 	took    time.Duration
@@ -74,7 +74,7 @@ type outcome struct {
 }
 
 // ask runs a command against servers that the test plays, with a simulated clock.
-func ask(t *testing.T, config Config, command greys.Command, cancelAfter time.Duration, servers ...func(*fakeServer)) (o outcome) {
+func ask(t *testing.T, config Config, command javamethods.Command, cancelAfter time.Duration, servers ...func(*fakeServer)) (o outcome) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var all sync.WaitGroup
@@ -103,7 +103,7 @@ func ask(t *testing.T, config Config, command greys.Command, cancelAfter time.Du
 			defer cancel()
 		}
 		began := time.Now()
-		o.err = c.Run(ctx, command, func(r greys.Reply) { o.replies = append(o.replies, clone(r)) })
+		o.err = c.Run(ctx, command, func(r javamethods.Reply) { o.replies = append(o.replies, clone(r)) })
 		o.took, o.stats = time.Since(began), c.Stats()
 		all.Wait()
 		assert.Equal(t, len(servers), dialed, "connections")
@@ -111,11 +111,11 @@ func ask(t *testing.T, config Config, command greys.Command, cancelAfter time.Du
 	return o
 }
 
-func traceAll(t *testing.T, limit greys.Limit) greys.Command {
-	return greys.TraceCommand{Target: target(t, "demo.*", "*", false), Limit: limit}
+func traceAll(t *testing.T, limit javamethods.Limit) javamethods.Command {
+	return javamethods.TraceCommand{Target: target(t, "demo.*", "*", false), Limit: limit}
 }
 
-var aTree = string(AppendTree(nil, &greys.Tree{Thread: greys.Thread{Name: "main", ID: 1}, Nodes: []greys.Node{{Class: "demo.Shop", Method: "checkout"}}}))
+var aTree = string(AppendTree(nil, &javamethods.Tree{Thread: javamethods.Thread{Name: "main", ID: 1}, Nodes: []javamethods.Node{{Class: "demo.Shop", Method: "checkout"}}}))
 
 func TestACommandThatMatchesIsLoudAndEndsByItself(t *testing.T) {
 	o := ask(t, Config{}, traceAll(t, 2), 0, func(p *fakeServer) {
@@ -124,18 +124,18 @@ func TestACommandThatMatchesIsLoudAndEndsByItself(t *testing.T) {
 	})
 	require.NoError(t, o.err)
 	require.Len(t, o.replies, 3)
-	assert.Equal(t, &greys.Affected{Classes: 1, Methods: 1}, o.replies[0])
+	assert.Equal(t, &javamethods.Affected{Classes: 1, Methods: 1}, o.replies[0])
 	assert.Equal(t, [][]string{{"session -s false", "trace -n 2 demo.* *"}}, o.lines)
 	assert.Zero(t, o.stats)
 }
 
 func TestOtherCommandsAreTheOnlyLine(t *testing.T) {
-	o := ask(t, Config{}, greys.VersionCommand{}, 0, func(p *fakeServer) {
-		_ = p.line() && p.send(string(AppendVersion(nil, &greys.Version{Text: "1.7.6.6"}))+"\x04")
+	o := ask(t, Config{}, javamethods.VersionCommand{}, 0, func(p *fakeServer) {
+		_ = p.line() && p.send(string(AppendVersion(nil, &javamethods.Version{Text: "1.7.6.6"}))+"\x04")
 		p.waitForClose()
 	})
 	require.NoError(t, o.err)
-	assert.Equal(t, []greys.Reply{&greys.Version{Text: "1.7.6.6"}}, o.replies)
+	assert.Equal(t, []javamethods.Reply{&javamethods.Version{Text: "1.7.6.6"}}, o.replies)
 	assert.Equal(t, [][]string{{"version"}}, o.lines)
 	assert.Zero(t, o.took)
 }
@@ -159,18 +159,18 @@ func TestAServerWithoutSilentModeReceivesTheCommand(t *testing.T) {
 }
 
 func TestAnAnswerIsDeliveredAsSoonAsItIsComplete(t *testing.T) {
-	full := &greys.Record{Index: 1, Time: busySince, Class: "S", Method: strings.Repeat("m", 30), IsSimple: true}
+	full := &javamethods.Record{Index: 1, Time: busySince, Class: "S", Method: strings.Repeat("m", 30), IsSimple: true}
 	texts := map[string]struct {
-		command greys.Command
+		command javamethods.Command
 		text    string
 		within  time.Duration
 	}{
 		"a tree":    {traceAll(t, 0), aTree, 0},
-		"a stack":   {greys.StackCommand{Target: target(t, "*", "*", false)}, string(AppendCallStack(nil, &greys.CallStack{})), 0},
-		"a monitor": {greys.MonitorCommand{Target: target(t, "*", "*", false), Cycle: time.Hour}, string(AppendStatistics(nil, &greys.Statistics{})), 0},
-		"a record":  {greys.RecordCommand{Target: target(t, "*", "*", false)}, string(AppendRecord(nil, &greys.Record{Time: busySince}, true, false)), 0},
+		"a stack":   {javamethods.StackCommand{Target: target(t, "*", "*", false)}, string(AppendCallStack(nil, &javamethods.CallStack{})), 0},
+		"a monitor": {javamethods.MonitorCommand{Target: target(t, "*", "*", false), Cycle: time.Hour}, string(AppendStatistics(nil, &javamethods.Statistics{})), 0},
+		"a record":  {javamethods.RecordCommand{Target: target(t, "*", "*", false)}, string(AppendRecord(nil, &javamethods.Record{Time: busySince}, true, false)), 0},
 		// The row may continue in the next line.
-		"a record that fills its cell": {greys.RecordCommand{Target: target(t, "*", "*", false)}, string(AppendRecord(nil, full, true, false)), time.Second},
+		"a record that fills its cell": {javamethods.RecordCommand{Target: target(t, "*", "*", false)}, string(AppendRecord(nil, full, true, false)), time.Second},
 	}
 	for name, tt := range texts {
 		t.Run(name, func(t *testing.T) {
@@ -346,7 +346,7 @@ func TestALostCommandIsSentAgain(t *testing.T) {
 	assert.Equal(t, Stats{Lost: 2}, o.stats)
 	assert.Equal(t, 7*time.Second, o.took, "each retry waits longer")
 
-	o = ask(t, Config{}, greys.MonitorCommand{Target: target(t, "*", "*", false), Cycle: time.Second}, 0, lose, lose, lose)
+	o = ask(t, Config{}, javamethods.MonitorCommand{Target: target(t, "*", "*", false), Cycle: time.Second}, 0, lose, lose, lose)
 	require.ErrorIs(t, o.err, ErrLost)
 	require.EqualError(t, o.err, `Greys console pipe, command "monitor -c 1 * *": the server lost the command`)
 	assert.Equal(t, Stats{Lost: 3}, o.stats)
@@ -363,12 +363,12 @@ func TestALostCommandIsNotSentAgainAfterAnAnswer(t *testing.T) {
 
 func TestRefusalsHaveTheServersWords(t *testing.T) {
 	for text, want := range map[string]error{
-		"Command \"trace\" not found.\n": greys.ErrUnsupported,
-		"Command \"trace\" preprocessor failed : class-pattern argument was missing..\n": greys.ErrRefused,
-		"Command \"trace\" failed to initiate.\n":                                        greys.ErrRefused,
-		"Command execution failed. cause : Unclosed group near index 1\n(\n":             greys.ErrRefused,
-		"Command execution failed.\n":                                                    greys.ErrRefused,
-		"Session timed out.\n":                                                           greys.ErrSessionTimedOut,
+		"Command \"trace\" not found.\n": javamethods.ErrUnsupported,
+		"Command \"trace\" preprocessor failed : class-pattern argument was missing..\n": javamethods.ErrRefused,
+		"Command \"trace\" failed to initiate.\n":                                        javamethods.ErrRefused,
+		"Command execution failed. cause : Unclosed group near index 1\n(\n":             javamethods.ErrRefused,
+		"Command execution failed.\n":                                                    javamethods.ErrRefused,
+		"Session timed out.\n":                                                           javamethods.ErrSessionTimedOut,
 	} {
 		o := ask(t, Config{}, traceAll(t, 1), 0, func(p *fakeServer) {
 			_ = p.answerLoud() && p.line() && p.send(text+end)
@@ -386,22 +386,22 @@ func TestASessionThatTimesOutIsClosed(t *testing.T) {
 	o := ask(t, Config{}, traceAll(t, 0), 0, func(p *fakeServer) {
 		_ = p.answerLoud() && p.line() && p.send(matches+SessionTimedOut+"\n")
 	})
-	require.ErrorIs(t, o.err, greys.ErrSessionTimedOut)
+	require.ErrorIs(t, o.err, javamethods.ErrSessionTimedOut)
 }
 
 func TestServersThatCloseOrStallFailTheCommand(t *testing.T) {
-	monitor := greys.MonitorCommand{Target: target(t, "*", "*", false), Cycle: 10 * time.Second}
+	monitor := javamethods.MonitorCommand{Target: target(t, "*", "*", false), Cycle: 10 * time.Second}
 	for name, tt := range map[string]struct {
-		command greys.Command
+		command javamethods.Command
 		server  func(*fakeServer)
 		err     string
 		took    time.Duration
 	}{
 		"the server sends nothing": {traceAll(t, 0), func(p *fakeServer) { p.waitForClose() },
 			`first command "session -s false": byte 0: expected the next answer, or the end, got: the server accepts connections and sends nothing: time ran out`, 30 * time.Second},
-		"another service": {greys.VersionCommand{}, func(p *fakeServer) { _ = p.line() && p.send("-ERR unknown command 'version'\n") },
+		"another service": {javamethods.VersionCommand{}, func(p *fakeServer) { _ = p.line() && p.send("-ERR unknown command 'version'\n") },
 			`expected the rest of an answer, got: the connection was closed (the server sent "-ERR unknown command 'version'": another service may listen at the port)`, 0},
-		"a list without any answer": {greys.MethodsCommand{Target: target(t, "*", "*", false)}, func(p *fakeServer) { p.waitForClose() },
+		"a list without any answer": {javamethods.MethodsCommand{Target: target(t, "*", "*", false)}, func(p *fakeServer) { p.waitForClose() },
 			`byte 0: expected an answer, got: time ran out`, 5 * time.Minute},
 		"the connection closes immediately": {traceAll(t, 0), func(p *fakeServer) {},
 			`first command "session -s false": byte 0: expected the server to accept a command, got: the connection was closed`, 0},
@@ -423,9 +423,9 @@ func TestServersThatCloseOrStallFailTheCommand(t *testing.T) {
 		}, `expected the rest of an answer, got: time ran out`, 30 * time.Second},
 		"a monitor without tables": {monitor, func(p *fakeServer) { _ = p.answerLoud() && p.line() && p.send(matches); p.waitForClose() },
 			`byte 469: expected the table of a cycle, got: time ran out`, 40 * time.Second},
-		"a list that never ends": {greys.ClassesCommand{Class: pattern(t, "*")}, func(p *fakeServer) {
+		"a list that never ends": {javamethods.ClassesCommand{Class: pattern(t, "*")}, func(p *fakeServer) {
 			p.line()
-			for p.send(string(AppendClass(nil, &greys.Class{Name: "demo.Shop"}))) {
+			for p.send(string(AppendClass(nil, &javamethods.Class{Name: "demo.Shop"}))) {
 				time.Sleep(time.Second)
 			}
 		}, `expected the next answer, or the end, got: time ran out`, 5 * time.Minute},
@@ -435,7 +435,7 @@ func TestServersThatCloseOrStallFailTheCommand(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}, `expected the end of the refusal, got: time ran out`, 30 * time.Second},
-		"the server does not read": {greys.VersionCommand{}, func(p *fakeServer) { time.Sleep(time.Hour) },
+		"the server does not read": {javamethods.VersionCommand{}, func(p *fakeServer) { time.Sleep(time.Hour) },
 			`byte 0: expected the server to accept a command, got: time ran out`, 10 * time.Second},
 		"a byte after the end": {traceAll(t, 0), func(p *fakeServer) { _ = p.answerLoud() && p.send("more"); p.waitForClose() },
 			`first command "session -s false": line at byte 397: expected nothing behind the end of an answer, got "more"`, 0},
@@ -451,14 +451,14 @@ func TestServersThatCloseOrStallFailTheCommand(t *testing.T) {
 func TestAnswersAndLinesHaveAMaximumLength(t *testing.T) {
 	long := strings.Repeat("x", 1000) + "\n"
 	for name, tt := range map[string]struct {
-		command greys.Command
+		command javamethods.Command
 		first   string
 		more    string
 		err     string
 	}{
-		"a picture without a version": {greys.VersionCommand{}, "", long, "expected an answer of at most 100000 bytes"},
-		"a line without end":          {greys.VersionCommand{}, "", long[:1000], "expected a line of at most 50000 bytes"},
-		"a table without end":         {greys.MethodsCommand{Target: target(t, "*", "*", false)}, "+---+---+\n", "| a | b |\n", "expected an answer of at most 100000 bytes"},
+		"a picture without a version": {javamethods.VersionCommand{}, "", long, "expected an answer of at most 100000 bytes"},
+		"a line without end":          {javamethods.VersionCommand{}, "", long[:1000], "expected a line of at most 50000 bytes"},
+		"a table without end":         {javamethods.MethodsCommand{Target: target(t, "*", "*", false)}, "+---+---+\n", "| a | b |\n", "expected an answer of at most 100000 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := ask(t, Config{MaxReplyBytes: 100_000, MaxLineBytes: 50_000}, tt.command, 0, func(p *fakeServer) {
@@ -475,7 +475,7 @@ func TestAnswersAndLinesHaveAMaximumLength(t *testing.T) {
 func TestTheMaximumLengthCountsEachAnswerAlone(t *testing.T) {
 	_, err := answers(traceAll(t, 0), end[:len(end)-1], Config{MaxReplyBytes: len(aTree)}, []byte(strings.Repeat(matches+aTree, 100)+end))
 	require.NoError(t, err)
-	_, err = answers(greys.MethodsCommand{}, "", Config{MaxReplyBytes: 3000}, append(busyMethods(), EndOfReply))
+	_, err = answers(javamethods.MethodsCommand{}, "", Config{MaxReplyBytes: 3000}, append(busyMethods(), EndOfReply))
 	require.NoError(t, err)
 	_, err = answers(traceAll(t, 0), end[:len(end)-1], Config{MaxReplyBytes: 100}, []byte(aTree+end))
 	require.ErrorContains(t, err, "expected an answer of at most 100 bytes")
@@ -493,9 +493,9 @@ func TestRepetitionsAreCounted(t *testing.T) {
 }
 
 func TestAByte4InsideATextIsNotTheEnd(t *testing.T) {
-	detail := &greys.RecordDetail{Record: greys.Record{Index: 1, Time: busySince, Class: "C", Method: "m"}, Return: "one\x04", Parameters: []string{"\x04", "\x04two\n\x04"}}
+	detail := &javamethods.RecordDetail{Record: javamethods.Record{Index: 1, Time: busySince, Class: "C", Method: "m"}, Return: "one\x04", Parameters: []string{"\x04", "\x04two\n\x04"}}
 	text := string(AppendRecordDetail(nil, detail))
-	o := ask(t, Config{QuietTime: time.Second}, greys.RecordDetailCommand{Index: 1}, 0, func(p *fakeServer) {
+	o := ask(t, Config{QuietTime: time.Second}, javamethods.RecordDetailCommand{Index: 1}, 0, func(p *fakeServer) {
 		p.line()
 		for part := range strings.SplitAfterSeq(text, "\x04") {
 			p.send(part)
@@ -505,14 +505,14 @@ func TestAByte4InsideATextIsNotTheEnd(t *testing.T) {
 		p.waitForClose()
 	})
 	require.NoError(t, o.err)
-	assert.Equal(t, []greys.Reply{detail}, o.replies)
+	assert.Equal(t, []javamethods.Reply{detail}, o.replies)
 
 	name := "na\x04\n\x04\nme"
-	stack := &greys.CallStack{Thread: greys.Thread{Name: name}}
+	stack := &javamethods.CallStack{Thread: javamethods.Thread{Name: name}}
 	for _, prompt := range []string{"", end[:len(end)-1]} {
-		replies, err := answers(greys.StackCommand{}, prompt, Config{}, cutAt(string(AppendCallStack(nil, stack))+prompt+"\x04", "\x04")...)
+		replies, err := answers(javamethods.StackCommand{}, prompt, Config{}, cutAt(string(AppendCallStack(nil, stack))+prompt+"\x04", "\x04")...)
 		require.NoError(t, err)
-		assert.Equal(t, []greys.Reply{stack}, replies)
+		assert.Equal(t, []javamethods.Reply{stack}, replies)
 	}
 }
 
@@ -525,14 +525,14 @@ func cutAt(text, separator string) (pieces [][]byte) {
 }
 
 func TestConnectingEndsAfterItsTimeout(t *testing.T) {
-	o := ask(t, Config{}, greys.VersionCommand{}, 0)
+	o := ask(t, Config{}, javamethods.VersionCommand{}, 0)
 	require.ErrorIs(t, o.err, ErrTimeout)
 	require.EqualError(t, o.err, `Greys console, command "version": connect: time ran out`)
 	assert.Equal(t, 10*time.Second, o.took)
 }
 
 func TestACommandWithoutALineIsAnErrorBeforeConnecting(t *testing.T) {
-	err := (&Client{Dial: func(context.Context) (net.Conn, error) { return nil, errors.New("dialed") }}).Run(t.Context(), greys.TraceCommand{}, nil)
+	err := (&Client{Dial: func(context.Context) (net.Conn, error) { return nil, errors.New("dialed") }}).Run(t.Context(), javamethods.TraceCommand{}, nil)
 	require.EqualError(t, err, `Greys console, command "trace": a pattern is missing`)
 }
 
@@ -540,7 +540,7 @@ func TestACommandThatEndsTooEarlyIsLost(t *testing.T) {
 	limited, unlimited := traceAll(t, 2), traceAll(t, 0)
 	for _, tt := range []struct {
 		name    string
-		command greys.Command
+		command javamethods.Command
 		d       decoder
 		loud    bool
 		lost    bool
@@ -552,10 +552,10 @@ func TestACommandThatEndsTooEarlyIsLost(t *testing.T) {
 		{"a limit in a silent session", limited, decoder{output: output{replies: 2}}, false, false},
 		{"a limit in a silent session, without an answer", limited, decoder{}, false, true},
 		{"no limit", unlimited, decoder{output: output{replies: 9}, affected: true}, true, true},
-		{"stacks without a limit", greys.StackCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},
-		{"records without a limit", greys.RecordCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},
-		{"a monitor", greys.MonitorCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},
-		{"a list of nothing", greys.ClassesCommand{}, decoder{}, false, false},
+		{"stacks without a limit", javamethods.StackCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},
+		{"records without a limit", javamethods.RecordCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},
+		{"a monitor", javamethods.MonitorCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},
+		{"a list of nothing", javamethods.ClassesCommand{}, decoder{}, false, false},
 	} {
 		assert.Equal(t, tt.lost, isLost(tt.command, &tt.d, tt.loud), tt.name)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // block reads the lines of one command's answers. Its errors are a [SyntaxError] without an offset.
@@ -26,14 +27,14 @@ type block interface {
 
 // output delivers a block's answers. It also has the parsers that all blocks use.
 type output struct {
-	each func(greys.Reply)
+	each func(javamethods.Reply)
 	// replies is the number of delivered answers; repeated is the number of ignored repetitions.
 	replies, repeated int
 	names             names
 	clock             clock
 }
 
-func (o *output) reply(r greys.Reply) {
+func (o *output) reply(r javamethods.Reply) {
 	o.replies++
 	o.each(r)
 }
@@ -82,7 +83,7 @@ func (d *decoder) transferError(received int64, expected string, err error) erro
 	case received == 0 && err == ErrTimeout && expected != listAnswer:
 		failed.Err = ErrSilent
 	case d.replies == 0:
-		failed.FirstLine = greys.ValidText(d.first)
+		failed.FirstLine = javamethods.ValidText(d.first)
 	}
 	return failed
 }
@@ -145,7 +146,7 @@ func (d *decoder) reserve(bytes int64) error {
 // finish handles the end of the answers at an offset of the connection.
 func (d *decoder) finish(offset int64) error {
 	if d.failed != nil {
-		return fmt.Errorf("%w: %s", d.failed, greys.ValidText(d.words))
+		return fmt.Errorf("%w: %s", d.failed, javamethods.ValidText(d.words))
 	}
 	return withOffset(offset, d.end())
 }
@@ -187,9 +188,9 @@ func (d *decoder) notice(text []byte) bool {
 	case is(affectNotice):
 		return d.affects(text)
 	case is(timedOutNotice):
-		d.fail(greys.ErrSessionTimedOut, text)
+		d.fail(javamethods.ErrSessionTimedOut, text)
 	case is(failureNotice), is(noFragment):
-		d.fail(greys.ErrRefused, text)
+		d.fail(javamethods.ErrRefused, text)
 	case is(commandNotice):
 		d.fail(reason(text), text)
 	default:
@@ -201,9 +202,9 @@ func (d *decoder) notice(text []byte) bool {
 // reason returns the reason for a refusal, by the server's line.
 func reason(text []byte) error {
 	if bytes.HasSuffix(text, []byte(" not found.")) || bytes.Contains(text, []byte("is not a recognized option")) {
-		return greys.ErrUnsupported
+		return javamethods.ErrUnsupported
 	}
-	return greys.ErrRefused
+	return javamethods.ErrRefused
 }
 
 func (d *decoder) fail(why error, text []byte) {
@@ -241,7 +242,7 @@ func (d *decoder) affects(text []byte) bool {
 	if !ok || !bytes.HasSuffix(counts, []byte(")")) {
 		return false
 	}
-	var affected greys.Affected
+	var affected javamethods.Affected
 	for part := range bytes.SplitSeq(counts[:len(counts)-1], []byte(",")) {
 		name, value, _ := bytes.Cut(bytes.TrimSpace(part), []byte(":"))
 		n, ok := count(value)
@@ -265,27 +266,27 @@ func (d *decoder) affects(text []byte) bool {
 }
 
 // newBlock returns the block that reads the answers to a command.
-func newBlock(command greys.Command, o *output) block {
+func newBlock(command javamethods.Command, o *output) block {
 	switch c := command.(type) {
-	case greys.VersionCommand:
+	case javamethods.VersionCommand:
 		return &versionBlock{output: o}
-	case greys.SessionsCommand:
+	case javamethods.SessionsCommand:
 		return &sessionBlock{output: o}
-	case greys.MonitorCommand:
+	case javamethods.MonitorCommand:
 		return &monitorBlock{output: o}
-	case greys.TraceCommand:
+	case javamethods.TraceCommand:
 		return &treeBlock{output: o}
-	case greys.StackCommand:
+	case javamethods.StackCommand:
 		return &stackBlock{output: o}
-	case greys.RecordCommand, greys.RecordsCommand:
+	case javamethods.RecordCommand, javamethods.RecordsCommand:
 		return &recordsBlock{output: o}
-	case greys.RecordDetailCommand:
+	case javamethods.RecordDetailCommand:
 		return &detailBlock{output: o}
-	case greys.ClassesCommand:
+	case javamethods.ClassesCommand:
 		return &classBlock{output: o}
-	case greys.MethodsCommand:
+	case javamethods.MethodsCommand:
 		return &methodsBlock{output: o}
-	case greys.ResetCommand:
+	case javamethods.ResetCommand:
 		return noBlock{}
 	default:
 		panic(fmt.Sprintf("greys: unknown command %T", c))

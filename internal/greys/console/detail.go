@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // detailBlock reads the table with all details of a recorded call:
@@ -26,7 +26,7 @@ type detailBlock struct {
 	definite
 	pairs
 	stack stackReader
-	reply greys.RecordDetail
+	reply javamethods.RecordDetail
 	has   detailFields
 }
 
@@ -81,11 +81,11 @@ func (b *detailBlock) pair(key []byte, value *cell) error {
 		if len(r.Parameters) == maxParameters {
 			return unexpected(fmt.Sprintf("at most %d parameters", maxParameters), key)
 		}
-		r.Parameters = append(r.Parameters, greys.ValidText(value.joined(nil)))
+		r.Parameters = append(r.Parameters, javamethods.ValidText(value.joined(nil)))
 	case name == detailReturn:
-		r.Return = greys.ValidText(value.joined(nil))
+		r.Return = javamethods.ValidText(value.joined(nil))
 	case name == detailException:
-		r.Exception = greys.ValidText(value.joined(isTraceLine))
+		r.Exception = javamethods.ValidText(value.joined(isTraceLine))
 	case name == detailStack:
 		return b.readStack(value.joined(isFrameLine))
 	default:
@@ -161,7 +161,7 @@ func (b *detailBlock) field(name string, text []byte) error {
 }
 
 // AppendRecordDetail adds the table with all details of a recorded call.
-func AppendRecordDetail(b []byte, r *greys.RecordDetail) []byte {
+func AppendRecordDetail(b []byte, r *javamethods.RecordDetail) []byte {
 	rows := [][]string{
 		{"INDEX", strconv.FormatInt(r.Index, 10)},
 		{detailProcess, strconv.FormatInt(r.Process, 10)},

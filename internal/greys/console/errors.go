@@ -26,7 +26,7 @@ var (
 //   - a *[SyntaxError]: the answer has an unknown syntax, or is too long.
 //   - a *[TransferError]: bytes were not sent or not received.
 //   - [ErrLost].
-//   - an error that wraps [greys.ErrUnsupported], [greys.ErrRefused] or [greys.ErrSessionTimedOut],
+//   - an error that wraps [javamethods.ErrUnsupported], [javamethods.ErrRefused] or [javamethods.ErrSessionTimedOut],
 //     with the server's words.
 //   - before the command was sent: the error of Dial, of the command itself, or of the context.
 type Error struct {

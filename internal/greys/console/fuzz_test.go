@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // modelSplit is a simple model of split: a line is a list of UTF-16 units, with bars below the crosses of the border.
@@ -98,12 +98,12 @@ func FuzzTable(f *testing.F) {
 }
 
 // FuzzTree reads any bytes as trees. It writes the replies and reads them again: they must be equal.
-func FuzzTree(f *testing.F) { fuzzText(f, greys.TraceCommand{}) }
+func FuzzTree(f *testing.F) { fuzzText(f, javamethods.TraceCommand{}) }
 
 // FuzzStack is FuzzTree for stacks.
-func FuzzStack(f *testing.F) { fuzzText(f, greys.StackCommand{}) }
+func FuzzStack(f *testing.F) { fuzzText(f, javamethods.StackCommand{}) }
 
-func fuzzText(f *testing.F, command greys.Command) {
+func fuzzText(f *testing.F, command javamethods.Command) {
 	all := captures(f)
 	for _, c := range captured {
 		if reflect.TypeOf(c.command) == reflect.TypeOf(command) {
@@ -147,37 +147,37 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-var streamCommands = []greys.Command{
-	greys.VersionCommand{}, greys.SessionsCommand{}, greys.MonitorCommand{}, greys.TraceCommand{}, greys.StackCommand{}, greys.RecordCommand{},
-	greys.RecordsCommand{}, greys.RecordDetailCommand{}, greys.ClassesCommand{}, greys.MethodsCommand{}, greys.ResetCommand{},
+var streamCommands = []javamethods.Command{
+	javamethods.VersionCommand{}, javamethods.SessionsCommand{}, javamethods.MonitorCommand{}, javamethods.TraceCommand{}, javamethods.StackCommand{}, javamethods.RecordCommand{},
+	javamethods.RecordsCommand{}, javamethods.RecordDetailCommand{}, javamethods.ClassesCommand{}, javamethods.MethodsCommand{}, javamethods.ResetCommand{},
 }
 
-func commandIndex(c greys.Command) uint8 {
-	return uint8(slices.IndexFunc(streamCommands, func(s greys.Command) bool { return reflect.TypeOf(s) == reflect.TypeOf(c) }))
+func commandIndex(c javamethods.Command) uint8 {
+	return uint8(slices.IndexFunc(streamCommands, func(s javamethods.Command) bool { return reflect.TypeOf(s) == reflect.TypeOf(c) }))
 }
 
 // checkAnswers checks the invariants of all answers and errors.
-func checkAnswers(t *testing.T, text []byte, replies []greys.Reply, err error) {
+func checkAnswers(t *testing.T, text []byte, replies []javamethods.Reply, err error) {
 	var syntax *SyntaxError
 	if errors.As(err, &syntax) {
 		require.GreaterOrEqual(t, syntax.Offset, int64(0))
 		require.LessOrEqual(t, syntax.Offset, int64(len(text)+len("\rprompt\x04")))
 		require.NotEmpty(t, syntax.Expected)
 	} else if err != nil && !errors.As(err, new(*TransferError)) {
-		known := errors.Is(err, greys.ErrUnsupported) || errors.Is(err, greys.ErrRefused) || errors.Is(err, greys.ErrSessionTimedOut)
+		known := errors.Is(err, javamethods.ErrUnsupported) || errors.Is(err, javamethods.ErrRefused) || errors.Is(err, javamethods.ErrSessionTimedOut)
 		require.True(t, known, "%v", err)
 	}
 	require.LessOrEqual(t, len(replies), len(text))
 	for _, r := range replies {
 		eachText(reflect.ValueOf(r).Elem(), func(s string) { require.True(t, utf8.ValidString(s), "%q", s) })
 		switch r := r.(type) {
-		case *greys.Tree:
+		case *javamethods.Tree:
 			checkTree(t, r)
-		case *greys.Statistics:
+		case *javamethods.Statistics:
 			for _, m := range r.Methods {
 				require.True(t, m.Calls >= 0 && m.Succeeded >= 0 && m.Failed >= 0 && m.Mean >= 0 && m.Min >= 0 && m.Max >= 0, "%+v", m)
 			}
-		case *greys.Record:
+		case *javamethods.Record:
 			require.GreaterOrEqual(t, r.Cost, time0)
 		}
 	}
@@ -185,7 +185,7 @@ func checkAnswers(t *testing.T, text []byte, replies []greys.Reply, err error) {
 
 const time0 = 0 * defaultQuietTime
 
-func checkTree(t *testing.T, tree *greys.Tree) {
+func checkTree(t *testing.T, tree *javamethods.Tree) {
 	require.NotEmpty(t, tree.Nodes)
 	for i, n := range tree.Nodes {
 		require.True(t, 0 <= n.Start && n.Start <= n.End, "%+v", n)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // Words of commands, and their options.
@@ -29,47 +29,47 @@ const (
 // AppendLine adds the line of a command, without a line break.
 //
 // A server's reset has no pattern: it restores all classes, including those of running commands.
-func AppendLine(b []byte, command greys.Command) ([]byte, error) {
+func AppendLine(b []byte, command javamethods.Command) ([]byte, error) {
 	switch c := command.(type) {
-	case greys.VersionCommand:
+	case javamethods.VersionCommand:
 		return append(b, wordVersion...), nil
-	case greys.SessionsCommand:
+	case javamethods.SessionsCommand:
 		return append(b, wordSession...), nil
-	case greys.MonitorCommand:
+	case javamethods.MonitorCommand:
 		if c.Cycle < time.Second || c.Cycle%time.Second != 0 || c.Cycle/time.Second > maxCycleSeconds {
 			return b, fmt.Errorf("cycle is %v: expected whole seconds, from 1 to %d", c.Cycle, maxCycleSeconds)
 		}
 		b = fmt.Appendf(b, "%s %s %d", wordMonitor, optionCycle, c.Cycle/time.Second)
 		return appendTarget(b, c.Target)
-	case greys.TraceCommand:
+	case javamethods.TraceCommand:
 		return appendLimited(append(b, wordTrace...), c.Limit, c.Target)
-	case greys.StackCommand:
+	case javamethods.StackCommand:
 		return appendLimited(append(b, wordStack...), c.Limit, c.Target)
-	case greys.RecordCommand:
+	case javamethods.RecordCommand:
 		return appendLimited(append(b, wordRecord+" "+optionRecord...), c.Limit, c.Target)
-	case greys.RecordsCommand:
+	case javamethods.RecordsCommand:
 		return append(b, wordRecord+" "+optionList...), nil
-	case greys.RecordDetailCommand:
+	case javamethods.RecordDetailCommand:
 		if c.Index < 0 || c.Index > math.MaxInt32 {
 			return b, fmt.Errorf("index of a recorded call is %d: expected 0 to %d", c.Index, math.MaxInt32)
 		}
 		return fmt.Appendf(b, "%s %s %d", wordRecord, optionIndex, c.Index), nil
-	case greys.ClassesCommand:
+	case javamethods.ClassesCommand:
 		b = append(b, wordClasses+" "+optionDetail...)
 		if c.Fields {
 			b = append(b, " "+optionFields...)
 		}
 		return appendPatterns(b, c.Regexp, c.Class)
-	case greys.MethodsCommand:
+	case javamethods.MethodsCommand:
 		return appendTarget(append(b, wordMethods+" "+optionDetail...), c.Target)
-	case greys.ResetCommand:
+	case javamethods.ResetCommand:
 		return append(b, wordReset...), nil
 	default:
 		return b, fmt.Errorf("the console has no command for %T", c)
 	}
 }
 
-func appendLimited(b []byte, limit greys.Limit, target greys.Target) ([]byte, error) {
+func appendLimited(b []byte, limit javamethods.Limit, target javamethods.Target) ([]byte, error) {
 	if limit < 0 {
 		return b, fmt.Errorf("limit is %d: expected at least 0", limit)
 	}
@@ -79,16 +79,16 @@ func appendLimited(b []byte, limit greys.Limit, target greys.Target) ([]byte, er
 	return appendTarget(b, target)
 }
 
-func appendTarget(b []byte, t greys.Target) ([]byte, error) {
+func appendTarget(b []byte, t javamethods.Target) ([]byte, error) {
 	return appendPatterns(b, t.Regexp, t.Class, t.Method)
 }
 
-func appendPatterns(b []byte, regexp bool, patterns ...greys.Pattern) ([]byte, error) {
+func appendPatterns(b []byte, regexp bool, patterns ...javamethods.Pattern) ([]byte, error) {
 	if regexp {
 		b = append(b, " "+optionRegexp...)
 	}
 	for _, p := range patterns {
-		if p == (greys.Pattern{}) {
+		if p == (javamethods.Pattern{}) {
 			return b, errors.New("a pattern is missing")
 		}
 		b = appendArgument(append(b, ' '), p.String())
@@ -163,9 +163,9 @@ type LineError struct{ Words string }
 
 func (e *LineError) Error() string { return e.Words }
 
-// ParseLine parses a line as a server does. Silence is the effect of a [greys.SessionsCommand] on the session. The
+// ParseLine parses a line as a server does. Silence is the effect of a [javamethods.SessionsCommand] on the session. The
 // error is a *[LineError]. ParseLine knows only the commands of package greys.
-func ParseLine(line string) (greys.Command, Silence, error) {
+func ParseLine(line string) (javamethods.Command, Silence, error) {
 	all := arguments(line)
 	if len(all) == 0 {
 		return nil, Unchanged, &LineError{Words: ""}
@@ -241,20 +241,20 @@ func (p *lineParser) number(option string, without int32) int32 {
 }
 
 // pattern returns an argument as a pattern.
-func (p *lineParser) pattern(index int, name string) greys.Pattern {
+func (p *lineParser) pattern(index int, name string) javamethods.Pattern {
 	if index >= len(p.arguments) {
 		p.fail(name + " argument was missing.")
-		return greys.Pattern{}
+		return javamethods.Pattern{}
 	}
-	pattern, err := greys.NewPattern(p.arguments[index])
+	pattern, err := javamethods.NewPattern(p.arguments[index])
 	if err != nil {
 		p.fail(err.Error())
 	}
 	return pattern
 }
 
-func (p *lineParser) target() greys.Target {
-	return greys.Target{
+func (p *lineParser) target() javamethods.Target {
+	return javamethods.Target{
 		Class: p.pattern(0, "class-pattern"), Method: p.pattern(1, "method-pattern"), Regexp: p.has(optionRegexp),
 	}
 }
@@ -266,51 +266,51 @@ func (p *lineParser) limitArguments(arguments int) {
 	}
 }
 
-func (p *lineParser) command() (greys.Command, Silence) {
+func (p *lineParser) command() (javamethods.Command, Silence) {
 	p.limitArguments(2)
 	switch p.word {
 	case wordVersion:
-		return greys.VersionCommand{}, Unchanged
+		return javamethods.VersionCommand{}, Unchanged
 	case wordSession:
-		return greys.SessionsCommand{}, p.silence()
+		return javamethods.SessionsCommand{}, p.silence()
 	case wordMonitor:
 		const usual = 120
-		return greys.MonitorCommand{Target: p.target(), Cycle: time.Duration(p.number(optionCycle, usual)) * time.Second}, Unchanged
+		return javamethods.MonitorCommand{Target: p.target(), Cycle: time.Duration(p.number(optionCycle, usual)) * time.Second}, Unchanged
 	case wordTrace:
-		return greys.TraceCommand{Target: p.target(), Limit: p.limit()}, Unchanged
+		return javamethods.TraceCommand{Target: p.target(), Limit: p.limit()}, Unchanged
 	case wordStack:
-		return greys.StackCommand{Target: p.target(), Limit: p.limit()}, Unchanged
+		return javamethods.StackCommand{Target: p.target(), Limit: p.limit()}, Unchanged
 	case wordRecord:
 		return p.record(), Unchanged
 	case wordClasses:
-		return greys.ClassesCommand{
+		return javamethods.ClassesCommand{
 			Class: p.pattern(0, "class-pattern"), Regexp: p.has(optionRegexp), Fields: p.has(optionFields),
 		}, Unchanged
 	case wordMethods:
 		if len(p.arguments) == 1 {
 			p.arguments = append(p.arguments, "*")
 		}
-		return greys.MethodsCommand{Target: p.target()}, Unchanged
+		return javamethods.MethodsCommand{Target: p.target()}, Unchanged
 	default:
 		// The server ignores all arguments of reset.
-		every, _ := greys.NewPattern("*")
-		return greys.ResetCommand{Class: every}, Unchanged
+		every, _ := javamethods.NewPattern("*")
+		return javamethods.ResetCommand{Class: every}, Unchanged
 	}
 }
 
-func (p *lineParser) limit() greys.Limit { return greys.Limit(p.number(optionLimit, 0)) }
+func (p *lineParser) limit() javamethods.Limit { return javamethods.Limit(p.number(optionLimit, 0)) }
 
-func (p *lineParser) record() greys.Command {
+func (p *lineParser) record() javamethods.Command {
 	switch {
 	case p.has(optionRecord):
-		return greys.RecordCommand{Target: p.target(), Limit: p.limit()}
+		return javamethods.RecordCommand{Target: p.target(), Limit: p.limit()}
 	case p.has(optionList):
-		return greys.RecordsCommand{}
+		return javamethods.RecordsCommand{}
 	case p.has(optionIndex):
-		return greys.RecordDetailCommand{Index: int64(p.number(optionIndex, 0))}
+		return javamethods.RecordDetailCommand{Index: int64(p.number(optionIndex, 0))}
 	}
 	p.fail("Argument(s) is/are expected, type 'help tt' to read usage")
-	return greys.RecordsCommand{}
+	return javamethods.RecordsCommand{}
 }
 
 func (p *lineParser) silence() Silence {

@@ -12,32 +12,32 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
-func target(tb testing.TB, class, method string, regexp bool) greys.Target {
+func target(tb testing.TB, class, method string, regexp bool) javamethods.Target {
 	tb.Helper()
-	return greys.Target{Class: pattern(tb, class), Method: pattern(tb, method), Regexp: regexp}
+	return javamethods.Target{Class: pattern(tb, class), Method: pattern(tb, method), Regexp: regexp}
 }
 
 func TestEachCommandHasItsLine(t *testing.T) {
 	for _, tt := range []struct {
-		command greys.Command
+		command javamethods.Command
 		line    string
 	}{
-		{greys.VersionCommand{}, "version"},
-		{greys.SessionsCommand{}, "session"},
-		{greys.MonitorCommand{Target: target(t, "demo.*", "*", false), Cycle: 5 * time.Second}, "monitor -c 5 demo.* *"},
-		{greys.TraceCommand{Target: target(t, "demo.Shop", "check?ut", false)}, "trace demo.Shop check?ut"},
-		{greys.TraceCommand{Target: target(t, "demo.Shop", "*", false), Limit: 2}, "trace -n 2 demo.Shop *"},
-		{greys.StackCommand{Target: target(t, `demo\.(Shop|Pay)`, ".*", true), Limit: 1}, `stack -n 1 -E "demo\\.(Shop|Pay)" .*`},
-		{greys.RecordCommand{Target: target(t, "demo.Shop$Inner", "<init>", false), Limit: math.MaxInt32}, "tt -t -n 2147483647 demo.Shop$Inner <init>"},
-		{greys.RecordsCommand{}, "tt -l"},
-		{greys.RecordDetailCommand{Index: 1001}, "tt -i 1001"},
-		{greys.ClassesCommand{Class: pattern(t, "demo.*")}, "sc -d demo.*"},
-		{greys.ClassesCommand{Class: pattern(t, `demo\..*`), Regexp: true, Fields: true}, `sc -d -f -E "demo\\..*"`},
-		{greys.MethodsCommand{Target: target(t, "demo.Pay", "charge", false)}, "sm -d demo.Pay charge"},
-		{greys.ResetCommand{Class: pattern(t, "*")}, "reset"},
+		{javamethods.VersionCommand{}, "version"},
+		{javamethods.SessionsCommand{}, "session"},
+		{javamethods.MonitorCommand{Target: target(t, "demo.*", "*", false), Cycle: 5 * time.Second}, "monitor -c 5 demo.* *"},
+		{javamethods.TraceCommand{Target: target(t, "demo.Shop", "check?ut", false)}, "trace demo.Shop check?ut"},
+		{javamethods.TraceCommand{Target: target(t, "demo.Shop", "*", false), Limit: 2}, "trace -n 2 demo.Shop *"},
+		{javamethods.StackCommand{Target: target(t, `demo\.(Shop|Pay)`, ".*", true), Limit: 1}, `stack -n 1 -E "demo\\.(Shop|Pay)" .*`},
+		{javamethods.RecordCommand{Target: target(t, "demo.Shop$Inner", "<init>", false), Limit: math.MaxInt32}, "tt -t -n 2147483647 demo.Shop$Inner <init>"},
+		{javamethods.RecordsCommand{}, "tt -l"},
+		{javamethods.RecordDetailCommand{Index: 1001}, "tt -i 1001"},
+		{javamethods.ClassesCommand{Class: pattern(t, "demo.*")}, "sc -d demo.*"},
+		{javamethods.ClassesCommand{Class: pattern(t, `demo\..*`), Regexp: true, Fields: true}, `sc -d -f -E "demo\\..*"`},
+		{javamethods.MethodsCommand{Target: target(t, "demo.Pay", "charge", false)}, "sm -d demo.Pay charge"},
+		{javamethods.ResetCommand{Class: pattern(t, "*")}, "reset"},
 	} {
 		line, err := AppendLine(nil, tt.command)
 		require.NoError(t, err)
@@ -52,17 +52,17 @@ func TestEachCommandHasItsLine(t *testing.T) {
 func TestInvalidCommandsHaveNoLine(t *testing.T) {
 	all := target(t, "*", "*", false)
 	for _, tt := range []struct {
-		command greys.Command
+		command javamethods.Command
 		err     string
 	}{
-		{greys.TraceCommand{}, "a pattern is missing"},
-		{greys.MethodsCommand{Target: greys.Target{Class: all.Class}}, "a pattern is missing"},
-		{greys.TraceCommand{Target: all, Limit: -1}, "limit is -1: expected at least 0"},
-		{greys.MonitorCommand{Target: all}, "cycle is 0s: expected whole seconds, from 1 to 2147483"},
-		{greys.MonitorCommand{Target: all, Cycle: 1500 * time.Millisecond}, "cycle is 1.5s: expected whole seconds, from 1 to 2147483"},
-		{greys.MonitorCommand{Target: all, Cycle: 600 * time.Hour}, "cycle is 600h0m0s: expected whole seconds, from 1 to 2147483"},
-		{greys.RecordDetailCommand{Index: -1}, "index of a recorded call is -1: expected 0 to 2147483647"},
-		{greys.RecordDetailCommand{Index: 1 << 31}, "index of a recorded call is 2147483648: expected 0 to 2147483647"},
+		{javamethods.TraceCommand{}, "a pattern is missing"},
+		{javamethods.MethodsCommand{Target: javamethods.Target{Class: all.Class}}, "a pattern is missing"},
+		{javamethods.TraceCommand{Target: all, Limit: -1}, "limit is -1: expected at least 0"},
+		{javamethods.MonitorCommand{Target: all}, "cycle is 0s: expected whole seconds, from 1 to 2147483"},
+		{javamethods.MonitorCommand{Target: all, Cycle: 1500 * time.Millisecond}, "cycle is 1.5s: expected whole seconds, from 1 to 2147483"},
+		{javamethods.MonitorCommand{Target: all, Cycle: 600 * time.Hour}, "cycle is 600h0m0s: expected whole seconds, from 1 to 2147483"},
+		{javamethods.RecordDetailCommand{Index: -1}, "index of a recorded call is -1: expected 0 to 2147483647"},
+		{javamethods.RecordDetailCommand{Index: 1 << 31}, "index of a recorded call is 2147483648: expected 0 to 2147483647"},
 		{nil, "the console has no command for <nil>"},
 	} {
 		_, err := AppendLine(nil, tt.command)
@@ -79,12 +79,12 @@ func TestPatternsStayOneArgument(t *testing.T) {
 			c = 0x2000 // spaces and invisible marks
 		}
 		for _, text := range []string{string(c), string(c) + "E", "a" + string(c), "a" + string(c) + "b", string(c) + string(c), `\` + string(c)} {
-			p, err := greys.NewPattern(text)
+			p, err := javamethods.NewPattern(text)
 			if err != nil {
 				continue
 			}
 			allowed++
-			line, err := AppendLine(nil, greys.TraceCommand{Target: greys.Target{Class: p, Method: p}, Limit: 1})
+			line, err := AppendLine(nil, javamethods.TraceCommand{Target: javamethods.Target{Class: p, Method: p}, Limit: 1})
 			require.NoError(t, err)
 			require.Equal(t, []string{"trace", "-n", "1", text, text}, arguments(string(line)))
 			require.NotContains(t, string(line), "\x04")
@@ -143,7 +143,7 @@ func TestASessionCommandSetsSilence(t *testing.T) {
 	for line, want := range map[string]Silence{"session": Unchanged, setLoud: Loud, "session -s true": Silent} {
 		command, silence, err := ParseLine(line)
 		require.NoError(t, err)
-		assert.Equal(t, greys.SessionsCommand{}, command)
+		assert.Equal(t, javamethods.SessionsCommand{}, command)
 		assert.Equal(t, want, silence, line)
 	}
 }
@@ -151,8 +151,8 @@ func TestASessionCommandSetsSilence(t *testing.T) {
 func TestMissingOptionsHaveDefaults(t *testing.T) {
 	command, _, err := ParseLine("monitor a b")
 	require.NoError(t, err)
-	assert.Equal(t, greys.MonitorCommand{Target: target(t, "a", "b", false), Cycle: 2 * time.Minute}, command)
+	assert.Equal(t, javamethods.MonitorCommand{Target: target(t, "a", "b", false), Cycle: 2 * time.Minute}, command)
 	command, _, err = ParseLine("sm -d a")
 	require.NoError(t, err)
-	assert.Equal(t, greys.MethodsCommand{Target: target(t, "a", "*", false)}, command)
+	assert.Equal(t, javamethods.MethodsCommand{Target: target(t, "a", "*", false)}, command)
 }

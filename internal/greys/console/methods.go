@@ -7,7 +7,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // methodsBlock reads the table of methods:
@@ -30,7 +30,7 @@ type methodsBlock struct {
 	definite
 	pairs
 	headed bool
-	reply  greys.Method
+	reply  javamethods.Method
 }
 
 var methodsStyle = tableStyle{columns: []column{{width: 30}, {width: 100}}, padding: 1, bottom: true}
@@ -70,7 +70,7 @@ func (b *methodsBlock) pair(_ []byte, value *cell) error {
 		return nil
 	}
 	r := &b.reply
-	*r = greys.Method{Annotations: reused(r.Annotations), Parameters: reused(r.Parameters), Exceptions: reused(r.Exceptions)}
+	*r = javamethods.Method{Annotations: reused(r.Annotations), Parameters: reused(r.Parameters), Exceptions: reused(r.Exceptions)}
 	name := ""
 	for line, rest := nextLine(text); len(line)+len(rest) > 0; line, rest = nextLine(rest) {
 		key, part, ok := keyed(line, len(methodClass))
@@ -117,7 +117,7 @@ func (b *methodsBlock) setValue(name string, text []byte) {
 }
 
 // AppendMethods adds the table of methods.
-func AppendMethods(b []byte, methods []greys.Method) []byte {
+func AppendMethods(b []byte, methods []javamethods.Method) []byte {
 	rows := [][]string{{methodsHead, methodsHeadRight}}
 	for _, m := range methods {
 		rows = append(rows, []string{m.Class, keyedText(0,

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // monitorBlock reads the tables of a monitor. The first one arrives immediately and has no rows. One follows for each
@@ -20,7 +20,7 @@ type monitorBlock struct {
 	state  tableState
 	headed bool
 	fields []monitorField
-	reply  greys.Statistics
+	reply  javamethods.Statistics
 }
 
 // monitorField is the meaning of a column.
@@ -109,7 +109,7 @@ func (b *monitorBlock) head(text []byte) error {
 
 // row reads a row.
 func (b *monitorBlock) row(text []byte) error {
-	var m greys.MethodStatistics
+	var m javamethods.MethodStatistics
 	var hasMin, hasMax, hasMean bool
 	for i, f := range b.fields {
 		value := b.left(i)
@@ -160,7 +160,7 @@ func optionalMilliseconds(text []byte) (d time.Duration, has, ok bool) {
 }
 
 // AppendStatistics adds the table of a cycle. It has no rows if there are no methods.
-func AppendStatistics(b []byte, s *greys.Statistics) []byte {
+func AppendStatistics(b []byte, s *javamethods.Statistics) []byte {
 	rows := [][]string{{
 		"TIMESTAMP", "CLASS", "METHOD", "TOTAL", "SUCCESS", "FAIL", "FAIL-RATE", "AVG-RT(ms)", "MIN-RT(ms)", "MAX-RT(ms)",
 	}}

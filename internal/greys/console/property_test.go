@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // generator makes random answers.
@@ -76,20 +76,20 @@ func (g generator) ms(most int) time.Duration {
 
 func (g generator) time() time.Time { return busySince.Add(time.Duration(g.IntN(1e8)) * time.Second) }
 
-func (g generator) thread() greys.Thread {
-	return greys.Thread{
+func (g generator) thread() javamethods.Thread {
+	return javamethods.Thread{
 		Name: of(g, "main", g.word(), "a\" thread_id=0x1;", "two\nlines", "|;is_daemon=true;"), ID: int64(g.IntN(1000)),
 		Daemon: g.IntN(2) == 0, Priority: int32(g.IntN(11)),
 	}
 }
 
-func (g generator) affected() greys.Reply {
-	return &greys.Affected{Classes: int64(g.IntN(100)), Methods: int64(g.IntN(1000))}
+func (g generator) affected() javamethods.Reply {
+	return &javamethods.Affected{Classes: int64(g.IntN(100)), Methods: int64(g.IntN(1000))}
 }
 
-func (g generator) statistics() greys.Reply {
-	return &greys.Statistics{Methods: many(g, 5, func() greys.MethodStatistics {
-		m := greys.MethodStatistics{Time: g.time(), Class: g.class(), Method: g.method()}
+func (g generator) statistics() javamethods.Reply {
+	return &javamethods.Statistics{Methods: many(g, 5, func() javamethods.MethodStatistics {
+		m := javamethods.MethodStatistics{Time: g.time(), Class: g.class(), Method: g.method()}
 		if g.IntN(4) > 0 {
 			m.Succeeded, m.Failed = int64(1+g.IntN(1e6)), int64(g.IntN(1e6))
 			m.Calls = m.Succeeded + m.Failed
@@ -101,11 +101,11 @@ func (g generator) statistics() greys.Reply {
 	})}
 }
 
-func (g generator) tree() greys.Reply {
-	t := &greys.Tree{Thread: g.thread()}
+func (g generator) tree() javamethods.Reply {
+	t := &javamethods.Tree{Thread: g.thread()}
 	depth := int32(0)
 	for range 1 + g.IntN(20) {
-		n := greys.Node{Depth: depth, Start: g.ms(100), Class: g.class(), Method: g.method(), Line: int32(g.IntN(3) * g.IntN(1000))}
+		n := javamethods.Node{Depth: depth, Start: g.ms(100), Class: g.class(), Method: g.method(), Line: int32(g.IntN(3) * g.IntN(1000))}
 		n.End = n.Start + g.ms(100)
 		if g.IntN(4) == 0 {
 			n.Throws = g.class()
@@ -116,17 +116,17 @@ func (g generator) tree() greys.Reply {
 	return t
 }
 
-func (g generator) callStack() greys.CallStack {
-	frame := func() greys.Frame {
-		return greys.Frame{Class: g.class(), Method: g.method(), File: of(g, "", "Shop.java", g.word()+".kt"), Line: int32(g.IntN(1000) - 2)}
+func (g generator) callStack() javamethods.CallStack {
+	frame := func() javamethods.Frame {
+		return javamethods.Frame{Class: g.class(), Method: g.method(), File: of(g, "", "Shop.java", g.word()+".kt"), Line: int32(g.IntN(1000) - 2)}
 	}
-	return greys.CallStack{Thread: g.thread(), Frames: many(g, 8, frame)}
+	return javamethods.CallStack{Thread: g.thread(), Frames: many(g, 8, frame)}
 }
 
-func (g generator) stack() greys.Reply { s := g.callStack(); return &s }
+func (g generator) stack() javamethods.Reply { s := g.callStack(); return &s }
 
-func (g generator) record() greys.Reply {
-	r := &greys.Record{
+func (g generator) record() javamethods.Reply {
+	r := &javamethods.Record{
 		Index: int64(g.IntN(1e6)), Process: int64(g.IntN(1e6)), Time: g.time(), Cost: g.ms(1e6), Threw: g.IntN(2) == 0,
 		Object: of(g, "", "0x6e0be858"), Class: g.word(), Method: g.method() + of(g, "", g.method()), IsSimple: true,
 	}
@@ -134,8 +134,8 @@ func (g generator) record() greys.Reply {
 	return r
 }
 
-func (g generator) detail() greys.Reply {
-	d := &greys.RecordDetail{Record: *g.record().(*greys.Record)}
+func (g generator) detail() javamethods.Reply {
+	d := &javamethods.RecordDetail{Record: *g.record().(*javamethods.Record)}
 	const width = 150
 	d.Class, d.IsSimple = g.class(), false
 	d.Parameters = many(g, 4, func() string { return g.text(width) })
@@ -150,8 +150,8 @@ func (g generator) detail() greys.Reply {
 	return d
 }
 
-func (g generator) loaded() greys.Reply {
-	c := &greys.Class{Name: g.class(), CodeSource: "/" + g.class(), Modifier: of(g, "", "public", "abstract,public"), Super: g.class()}
+func (g generator) loaded() javamethods.Reply {
+	c := &javamethods.Class{Name: g.class(), CodeSource: "/" + g.class(), Modifier: of(g, "", "public", "abstract,public"), Super: g.class()}
 	for _, k := range classKinds {
 		if g.IntN(3) == 0 {
 			c.Kinds = append(c.Kinds, k.kind)
@@ -159,8 +159,8 @@ func (g generator) loaded() greys.Reply {
 	}
 	c.Annotations, c.Interfaces = many(g, 3, g.class), many(g, 5, g.class)
 	c.Loaders = many(g, 3, func() string { return g.class() + "@1b2c" })
-	c.Fields = many(g, 4, func() greys.Field {
-		f := greys.Field{Modifier: of(g, "", "private", "private,static"), Type: g.class(), Name: g.word()}
+	c.Fields = many(g, 4, func() javamethods.Field {
+		f := javamethods.Field{Modifier: of(g, "", "private", "private,static"), Type: g.class(), Name: g.word()}
 		if strings.Contains(f.Modifier, staticWord) {
 			f.Value = g.text(classFieldWidth)
 		}
@@ -169,47 +169,47 @@ func (g generator) loaded() greys.Reply {
 	return c
 }
 
-func (g generator) declared() greys.Reply {
-	return &greys.Method{
+func (g generator) declared() javamethods.Reply {
+	return &javamethods.Method{
 		Class: g.class(), Name: g.method(), Modifier: of(g, "", "public,static"), Annotations: many(g, 3, g.class),
 		Parameters: many(g, 4, g.class), Exceptions: many(g, 2, g.class), Return: g.class(),
 	}
 }
 
-func (g generator) sessions() greys.Reply {
-	return &greys.Sessions{ProcessID: int64(g.IntN(1e6)), Sessions: []greys.Session{{
+func (g generator) sessions() javamethods.Reply {
+	return &javamethods.Sessions{ProcessID: int64(g.IntN(1e6)), Sessions: []javamethods.Session{{
 		ID: int64(g.IntN(100)), Duration: g.ms(1e6), Charset: "UTF-8", From: "/127.0.0.1:34788", To: "/127.0.0.1:3658",
 	}}}
 }
 
-func (g generator) version() greys.Reply {
-	return &greys.Version{Text: of(g, "1.7.6.6", "2.0", "10.20.30.40")}
+func (g generator) version() javamethods.Reply {
+	return &javamethods.Version{Text: of(g, "1.7.6.6", "2.0", "10.20.30.40")}
 }
 
 // generated returns a command with random answers.
-func generated(g generator) (command greys.Command, replies []greys.Reply) {
-	one := func(reply func() greys.Reply) []greys.Reply { return []greys.Reply{reply()} }
+func generated(g generator) (command javamethods.Command, replies []javamethods.Reply) {
+	one := func(reply func() javamethods.Reply) []javamethods.Reply { return []javamethods.Reply{reply()} }
 	switch g.IntN(10) {
 	case 0:
-		return greys.MonitorCommand{}, append(many(g, 1, g.affected), many(g, 3, g.statistics)...)
+		return javamethods.MonitorCommand{}, append(many(g, 1, g.affected), many(g, 3, g.statistics)...)
 	case 1:
-		return greys.TraceCommand{}, append(many(g, 1, g.affected), many(g, 4, g.tree)...)
+		return javamethods.TraceCommand{}, append(many(g, 1, g.affected), many(g, 4, g.tree)...)
 	case 2:
-		return greys.StackCommand{}, append(many(g, 1, g.affected), many(g, 4, g.stack)...)
+		return javamethods.StackCommand{}, append(many(g, 1, g.affected), many(g, 4, g.stack)...)
 	case 3:
-		return greys.RecordCommand{}, append(many(g, 1, g.affected), many(g, 6, g.record)...)
+		return javamethods.RecordCommand{}, append(many(g, 1, g.affected), many(g, 6, g.record)...)
 	case 4:
-		return greys.RecordsCommand{}, many(g, 6, g.record)
+		return javamethods.RecordsCommand{}, many(g, 6, g.record)
 	case 5:
-		return greys.RecordDetailCommand{}, one(g.detail)
+		return javamethods.RecordDetailCommand{}, one(g.detail)
 	case 6:
-		return greys.ClassesCommand{}, many(g, 3, g.loaded)
+		return javamethods.ClassesCommand{}, many(g, 3, g.loaded)
 	case 7:
-		return greys.MethodsCommand{}, append(one(g.declared), many(g, 4, g.declared)...)
+		return javamethods.MethodsCommand{}, append(one(g.declared), many(g, 4, g.declared)...)
 	case 8:
-		return greys.SessionsCommand{}, one(g.sessions)
+		return javamethods.SessionsCommand{}, one(g.sessions)
 	default:
-		return greys.VersionCommand{}, one(g.version)
+		return javamethods.VersionCommand{}, one(g.version)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // recordsBlock reads tables of recorded calls. While calls are recorded, the server sends each one as a border and a
@@ -22,7 +22,7 @@ type recordsBlock struct {
 	row tableState
 	// texts are the cells of the row, which can have several lines.
 	texts [len(recordColumns)]cell
-	reply greys.Record
+	reply javamethods.Record
 }
 
 // Positions of the columns.
@@ -112,7 +112,7 @@ func (b *recordsBlock) complete() error {
 		return b.head()
 	}
 	r := &b.reply
-	*r = greys.Record{IsSimple: true, Class: b.names.Intern(b.text(recordClass)), Method: b.names.Intern(b.text(recordMethod))}
+	*r = javamethods.Record{IsSimple: true, Class: b.names.Intern(b.text(recordClass)), Method: b.names.Intern(b.text(recordMethod))}
 	for i := range recordClass {
 		if value := b.text(i); !b.setValue(i, value) {
 			return unexpected("a recorded call with a value of its kind as "+recordColumns[i].name, value)
@@ -165,7 +165,7 @@ func (b *recordsBlock) head() error {
 
 // AppendRecord adds a recorded call as the server sends it while it records. The first one has the names of the columns
 // above it. The last one has a border below it.
-func AppendRecord(b []byte, r *greys.Record, first, last bool) []byte {
+func AppendRecord(b []byte, r *javamethods.Record, first, last bool) []byte {
 	var rows [][]string
 	if first {
 		rows = append(rows, recordNames())
@@ -174,7 +174,7 @@ func AppendRecord(b []byte, r *greys.Record, first, last bool) []byte {
 }
 
 // AppendRecords adds the table of all recorded calls.
-func AppendRecords(b []byte, records []greys.Record) []byte {
+func AppendRecords(b []byte, records []javamethods.Record) []byte {
 	rows := [][]string{recordNames()}
 	for i := range records {
 		rows = append(rows, recordRow(&records[i]))
@@ -197,11 +197,11 @@ func recordNames() (row []string) {
 	return row
 }
 
-func recordRow(r *greys.Record) []string {
+func recordRow(r *javamethods.Record) []string {
 	return []string{
 		strconv.FormatInt(r.Index, 10), strconv.FormatInt(r.Process, 10), r.Time.Format(timeLayout),
 		wholeMilliseconds(r.Cost), strconv.FormatBool(r.Returned), strconv.FormatBool(r.Threw), objectText(r.Object),
-		greys.SimpleName(r.Class), r.Method,
+		javamethods.SimpleName(r.Class), r.Method,
 	}
 }
 

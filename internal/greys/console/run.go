@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // conversation is a connection on which one command runs. It has these states:
@@ -44,7 +45,7 @@ func (c *conversation) repeated() int {
 }
 
 // run runs a command. It returns errInterrupted if the context has ended.
-func (c *conversation) run(line []byte, command greys.Command, each func(greys.Reply)) error {
+func (c *conversation) run(line []byte, command javamethods.Command, each func(javamethods.Reply)) error {
 	if !endsByItself(command) {
 		if err := c.makeLoud(); err != nil {
 			return fmt.Errorf("first command %q: %w", setLoud, err)
@@ -61,8 +62,8 @@ func (c *conversation) run(line []byte, command greys.Command, each func(greys.R
 // makeLoud makes the server draw prompts and report how much patterns match. It ignores the refusal of a server that
 // cannot.
 func (c *conversation) makeLoud() error {
-	_, err := c.ask([]byte(setLoud), greys.SessionsCommand{}, func(greys.Reply) {})
-	if err != nil && !errors.Is(err, greys.ErrRefused) && !errors.Is(err, greys.ErrUnsupported) {
+	_, err := c.ask([]byte(setLoud), javamethods.SessionsCommand{}, func(javamethods.Reply) {})
+	if err != nil && !errors.Is(err, javamethods.ErrRefused) && !errors.Is(err, javamethods.ErrUnsupported) {
 		return err
 	}
 	switch err := c.read(c.config.SettleTime); {
@@ -76,27 +77,27 @@ func (c *conversation) makeLoud() error {
 
 // isLost reports whether a command cannot have ended by itself: either it never does, or an answer has to precede its
 // end.
-func isLost(command greys.Command, d *decoder, loud bool) bool {
+func isLost(command javamethods.Command, d *decoder, loud bool) bool {
 	answers := d.replies + d.repeated
 	if d.affected {
 		answers--
 	}
-	limited := func(limit greys.Limit) bool { return limit == 0 || loud && !d.affected || answers == 0 }
+	limited := func(limit javamethods.Limit) bool { return limit == 0 || loud && !d.affected || answers == 0 }
 	switch c := command.(type) {
-	case greys.MonitorCommand:
+	case javamethods.MonitorCommand:
 		return true
-	case greys.TraceCommand:
+	case javamethods.TraceCommand:
 		return limited(c.Limit)
-	case greys.StackCommand:
+	case javamethods.StackCommand:
 		return limited(c.Limit)
-	case greys.RecordCommand:
+	case javamethods.RecordCommand:
 		return limited(c.Limit)
 	}
 	return false
 }
 
 // ask sends a line and reads the server's answers up to the end.
-func (c *conversation) ask(line []byte, command greys.Command, each func(greys.Reply)) (*decoder, error) {
+func (c *conversation) ask(line []byte, command javamethods.Command, each func(javamethods.Reply)) (*decoder, error) {
 	d := &decoder{output: output{each: each, clock: clock{zone: c.config.Zone}}, limit: int64(c.config.MaxReplyBytes), memory: greys.ReservationOf(c.Conn)}
 	d.block = newBlock(command, &d.output)
 	c.decoder = d
@@ -188,7 +189,7 @@ func (c *conversation) abort() bool {
 
 // answerTimer computes how long the server may send nothing.
 type answerTimer struct {
-	command greys.Command
+	command javamethods.Command
 	config  Config
 	// loud means that the server reports how much patterns match.
 	loud bool
@@ -207,7 +208,7 @@ type expectation struct {
 	replies int
 }
 
-func newAnswerTimer(command greys.Command, config Config, loud bool) *answerTimer {
+func newAnswerTimer(command javamethods.Command, config Config, loud bool) *answerTimer {
 	p := &answerTimer{command: command, config: config, loud: loud}
 	if endsByItself(command) {
 		p.until = time.Now().Add(config.ListTimeout)
@@ -216,18 +217,18 @@ func newAnswerTimer(command greys.Command, config Config, loud bool) *answerTime
 }
 
 // endsByItself reports whether a command ends after it has listed everything.
-func endsByItself(command greys.Command) bool {
+func endsByItself(command javamethods.Command) bool {
 	switch command.(type) {
-	case greys.MonitorCommand, greys.TraceCommand, greys.StackCommand, greys.RecordCommand:
+	case javamethods.MonitorCommand, javamethods.TraceCommand, javamethods.StackCommand, javamethods.RecordCommand:
 		return false
 	}
 	return true
 }
 
 // takesLong reports whether the server looks at all classes before it sends anything.
-func takesLong(command greys.Command) bool {
+func takesLong(command javamethods.Command) bool {
 	switch command.(type) {
-	case greys.ClassesCommand, greys.MethodsCommand:
+	case javamethods.ClassesCommand, javamethods.MethodsCommand:
 		return true
 	}
 	return false
@@ -267,7 +268,7 @@ func (p *answerTimer) next(d *decoder, partly bool) (expected string, limit time
 	case p.loud && !d.affected:
 		return "the counts of matched classes and methods", p.config.AnswerTimeout
 	}
-	if m, ok := p.command.(greys.MonitorCommand); ok {
+	if m, ok := p.command.(javamethods.MonitorCommand); ok {
 		return "the table of a cycle", m.Cycle + p.config.AnswerTimeout
 	}
 	return "an answer", 0

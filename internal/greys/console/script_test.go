@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // pieces is a connection with one prepared piece for each read. Then one read fails with a timeout, without waiting,
@@ -44,18 +44,18 @@ func (p *pieces) SetReadDeadline(time.Time) error  { return nil }
 func (p *pieces) SetWriteDeadline(time.Time) error { return nil }
 
 // answers returns the replies to a command whose answer arrives in these pieces, from a server with this prompt.
-func answers(command greys.Command, prompt string, config Config, cut ...[]byte) (replies []greys.Reply, err error) {
+func answers(command javamethods.Command, prompt string, config Config, cut ...[]byte) (replies []javamethods.Reply, err error) {
 	c := &conversation{connection: newConnection(&pieces{left: cut}, config.withDefaults()), running: true}
 	c.prompt = []byte(prompt)
-	_, err = c.ask([]byte("?"), command, func(r greys.Reply) { replies = append(replies, clone(r)) })
+	_, err = c.ask([]byte("?"), command, func(r javamethods.Reply) { replies = append(replies, clone(r)) })
 	return replies, err
 }
 
 // clone copies an answer, so that it stays valid.
-func clone(r greys.Reply) greys.Reply {
+func clone(r javamethods.Reply) javamethods.Reply {
 	copied := reflect.New(reflect.TypeOf(r).Elem())
 	copied.Elem().Set(cloneValue(reflect.ValueOf(r).Elem()))
-	return copied.Interface().(greys.Reply)
+	return copied.Interface().(javamethods.Reply)
 }
 
 // cloneValue copies nested slices. An empty slice becomes nil.
@@ -79,9 +79,9 @@ func cloneValue(v reflect.Value) reflect.Value {
 	return copied
 }
 
-func pattern(tb testing.TB, text string) greys.Pattern {
+func pattern(tb testing.TB, text string) javamethods.Pattern {
 	tb.Helper()
-	p, err := greys.NewPattern(text)
+	p, err := javamethods.NewPattern(text)
 	require.NoError(tb, err)
 	return p
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // sessionBlock reads the table of the client's own session:
@@ -19,8 +19,8 @@ type sessionBlock struct {
 	*output
 	definite
 	pairs
-	sessions greys.Sessions
-	session  greys.Session
+	sessions javamethods.Sessions
+	session  javamethods.Session
 	has      struct{ process, session bool }
 }
 
@@ -62,14 +62,14 @@ func (b *sessionBlock) end() error {
 	if !b.has.process || !b.has.session {
 		return unexpected("a table with the session's JAVA_PID and SESSION_ID", nil)
 	}
-	b.sessions.Sessions = []greys.Session{b.session}
+	b.sessions.Sessions = []javamethods.Session{b.session}
 	b.reply(&b.sessions)
 	return nil
 }
 
 // AppendSession adds the table of the client's own session, the first one of s. Silent is its mode at the time of the
 // command.
-func AppendSession(b []byte, s *greys.Sessions, silent bool) []byte {
+func AppendSession(b []byte, s *javamethods.Sessions, silent bool) []byte {
 	session := s.Sessions[0]
 	return appendTable(b, tableStyle{columns: []column{{right: true}, {}}, padding: 1, bottom: true}, [][]string{
 		{"JAVA_PID", strconv.FormatInt(s.ProcessID, 10)},

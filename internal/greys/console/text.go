@@ -13,7 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // unexpected returns an error for received text; nil means the end of the answer. The decoder adds the offset.
@@ -29,7 +29,7 @@ func unexpected(expected string, got []byte) error {
 }
 
 // names are interned names, with the parsers of texts that contain them.
-type names struct{ greys.Names }
+type names struct{ javamethods.Names }
 
 // listed appends names that are separated by commas.
 func (n *names) listed(to []string, text []byte) []string {

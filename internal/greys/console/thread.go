@@ -9,7 +9,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 //	thread_name="main" thread_id=0x1;is_daemon=false;priority=5;
 //
 // It ignores text behind that, such as process=1005;. The name can hold anything.
-func (n *names) thread(text []byte) (t greys.Thread, ok bool) {
+func (n *names) thread(text []byte) (t javamethods.Thread, ok bool) {
 	text, ok = bytes.CutPrefix(text, []byte(threadBegin))
 	id := bytes.LastIndex(text, []byte(threadID))
 	if !ok || id < 0 {
@@ -61,7 +61,7 @@ const maxTitleLines = 16
 func (t *title) reset() { *t = title{text: t.text[:0]} }
 
 // line reads one line of the title.
-func (t *title) line(text []byte, names *names, into *greys.Thread) error {
+func (t *title) line(text []byte, names *names, into *javamethods.Thread) error {
 	if t.lines++; t.lines > 1 {
 		t.text = append(t.text, '\n')
 	}
@@ -73,6 +73,6 @@ func (t *title) line(text []byte, names *names, into *greys.Thread) error {
 	return nil
 }
 
-func appendThread(b []byte, t *greys.Thread) []byte {
+func appendThread(b []byte, t *javamethods.Thread) []byte {
 	return fmt.Appendf(b, "%s%s%s%x%s%t%s%d;", threadBegin, t.Name, threadID, uint64(t.ID), threadDaemon, t.Daemon, threadPriority, t.Priority)
 }

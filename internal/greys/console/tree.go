@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // treeBlock reads trees of calls, each with a blank line below:
@@ -36,7 +36,7 @@ type treeBlock struct {
 	depth, tops int
 	// path has the index of the last call at each depth: the callers of the next call.
 	path  []int32
-	reply greys.Tree
+	reply javamethods.Tree
 }
 
 const (
@@ -134,7 +134,7 @@ func (b *treeBlock) node(text []byte) error {
 		b.tops++
 	}
 	b.path = append(b.path, int32(len(b.reply.Nodes)))
-	b.reply.Nodes = append(b.reply.Nodes, greys.Node{
+	b.reply.Nodes = append(b.reply.Nodes, javamethods.Node{
 		Depth: int32(depth - 1), Start: start, End: end,
 		Class: b.names.Intern(call.class), Method: b.names.Intern(call.method), Line: call.line, Throws: b.names.Intern(call.throws),
 	})
@@ -234,7 +234,7 @@ const maxLine = 1<<16 - 1
 
 // AppendTree adds a tree of calls. An exception of the first call is a line "throw" below it. An exception of another
 // call follows on its line.
-func AppendTree(b []byte, t *greys.Tree) []byte {
+func AppendTree(b []byte, t *javamethods.Tree) []byte {
 	b = append(b, stepLast+"+"+traceTitle...)
 	title := appendThread(nil, &t.Thread)
 	b = append(append(b, bytes.ReplaceAll(title, []byte("\n"), []byte("\n"+titleGoesOn))...), '\n')
@@ -261,7 +261,7 @@ func AppendTree(b []byte, t *greys.Tree) []byte {
 }
 
 // isLastCallee reports whether a call's caller calls nothing after it.
-func isLastCallee(nodes []greys.Node, i int) bool {
+func isLastCallee(nodes []javamethods.Node, i int) bool {
 	for _, n := range nodes[i+1:] {
 		if n.Depth <= nodes[i].Depth {
 			return n.Depth < nodes[i].Depth
@@ -270,7 +270,7 @@ func isLastCallee(nodes []greys.Node, i int) bool {
 	return true
 }
 
-func appendNode(b []byte, n *greys.Node, last, isCaller, first bool) []byte {
+func appendNode(b []byte, n *javamethods.Node, last, isCaller, first bool) []byte {
 	if last {
 		b = append(b, stepLast...)
 	} else {

@@ -7,7 +7,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // versionBlock reads the server's banner with the version. The last line of text is
@@ -31,8 +31,8 @@ func (b *versionBlock) line(text []byte) error {
 		return nil
 	}
 	b.found = true
-	version := strings.ReplaceAll(greys.ValidText(cells), "|", "")
-	b.reply(&greys.Version{Text: strings.TrimRight(version, ". ")})
+	version := strings.ReplaceAll(javamethods.ValidText(cells), "|", "")
+	b.reply(&javamethods.Version{Text: strings.TrimRight(version, ". ")})
 	return nil
 }
 
@@ -49,7 +49,7 @@ func (b *versionBlock) end() error {
 const versionWidth = 77
 
 // AppendVersion adds the version, each part of it in a cell.
-func AppendVersion(b []byte, v *greys.Version) []byte {
+func AppendVersion(b []byte, v *javamethods.Version) []byte {
 	cells := []string{"v", "e", "r", "s", "i", "o", "n", ":"}
 	for i, part := range strings.Split(v.Text, ".") {
 		if i > 0 {

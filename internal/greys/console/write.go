@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // Functions whose names begin with Append add text as a released server sends it. They write a time in its own time
@@ -27,7 +27,7 @@ func AppendPrompt(b []byte) []byte { return append(b, "\r"+DefaultPrompt...) }
 
 // AppendAffected adds the server's text after it has instrumented classes, in a session that is not silent: how to
 // abort, and the counts.
-func AppendAffected(b []byte, a *greys.Affected, took time.Duration) []byte {
+func AppendAffected(b []byte, a *javamethods.Affected, took time.Duration) []byte {
 	return fmt.Appendf(b, "%s\n%s(class-cnt:%d , method-cnt:%d) cost in %d ms.\n", abortNotice, affectNotice, a.Classes, a.Methods, took.Milliseconds())
 }
 

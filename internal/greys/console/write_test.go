@@ -12,34 +12,34 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // written returns the text of all replies to one command.
-func written(replies []greys.Reply) (b []byte) {
-	var records []greys.Record
-	var methods []greys.Method
+func written(replies []javamethods.Reply) (b []byte) {
+	var records []javamethods.Record
+	var methods []javamethods.Method
 	for _, r := range replies {
 		switch r := r.(type) {
-		case *greys.Affected:
+		case *javamethods.Affected:
 			b = AppendAffected(b, r, 22*time.Millisecond)
-		case *greys.Version:
+		case *javamethods.Version:
 			b = AppendVersion(b, r)
-		case *greys.Sessions:
+		case *javamethods.Sessions:
 			b = AppendSession(b, r, true)
-		case *greys.Statistics:
+		case *javamethods.Statistics:
 			b = AppendStatistics(b, r)
-		case *greys.Tree:
+		case *javamethods.Tree:
 			b = AppendTree(b, r)
-		case *greys.CallStack:
+		case *javamethods.CallStack:
 			b = AppendCallStack(b, r)
-		case *greys.Record:
+		case *javamethods.Record:
 			records = append(records, *r)
-		case *greys.RecordDetail:
+		case *javamethods.RecordDetail:
 			b = AppendRecordDetail(b, r)
-		case *greys.Class:
+		case *javamethods.Class:
 			b = AppendClass(b, r)
-		case *greys.Method:
+		case *javamethods.Method:
 			methods = append(methods, *r)
 		}
 	}
@@ -96,11 +96,11 @@ func TestCapturedAnswersAreWrittenEqually(t *testing.T) {
 
 func TestCapturedRecordsAreWrittenOneByOneEqually(t *testing.T) {
 	want := captures(t)["tt.raw"]
-	replies, err := answers(greys.RecordCommand{}, "", Config{}, want)
+	replies, err := answers(javamethods.RecordCommand{}, "", Config{}, want)
 	require.NoError(t, err)
 	var b []byte
 	for i, r := range replies {
-		b = AppendRecord(b, r.(*greys.Record), i == 0, i == len(replies)-1)
+		b = AppendRecord(b, r.(*javamethods.Record), i == 0, i == len(replies)-1)
 	}
 	assert.Equal(t, string(want), string(append(b, EndOfReply)))
 }
@@ -111,9 +111,9 @@ func TestACapturedUnknownRecordIsWrittenEqually(t *testing.T) {
 
 func TestWrittenPromptsAndRefusalsAreReadBack(t *testing.T) {
 	prompt := AppendPrompt(nil)
-	_, err := answers(greys.RecordDetailCommand{}, string(prompt), Config{}, append(append(AppendNoRecord(nil, 7), prompt...), EndOfReply))
-	require.ErrorIs(t, err, greys.ErrRefused)
+	_, err := answers(javamethods.RecordDetailCommand{}, string(prompt), Config{}, append(append(AppendNoRecord(nil, 7), prompt...), EndOfReply))
+	require.ErrorIs(t, err, javamethods.ErrRefused)
 	require.ErrorContains(t, err, "Time fragment[7] does not exist.")
-	_, err = answers(greys.ResetCommand{}, string(prompt), Config{}, []byte(SessionTimedOut+"\n"))
-	require.ErrorIs(t, err, greys.ErrSessionTimedOut)
+	_, err = answers(javamethods.ResetCommand{}, string(prompt), Config{}, []byte(SessionTimedOut+"\n"))
+	require.ErrorIs(t, err, javamethods.ErrSessionTimedOut)
 }

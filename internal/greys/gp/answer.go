@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // Writer writes the data of replies.
@@ -20,7 +20,7 @@ type Writer struct {
 
 // AppendMonitor adds the data of a reply to monitor: the counts of matched methods and the statistics of a cycle. A nil
 // pointer omits its part.
-func (w Writer) AppendMonitor(to []byte, affected *greys.Affected, cycle *greys.Statistics) []byte {
+func (w Writer) AppendMonitor(to []byte, affected *javamethods.Affected, cycle *javamethods.Statistics) []byte {
 	o := object{to: to, style: w.Style}
 	o.within("{}", func() {
 		if affected != nil {
@@ -47,7 +47,7 @@ func (w Writer) AppendReset(to []byte, rows int64) []byte {
 	return o.to
 }
 
-func (o *object) statistics(m *greys.MethodStatistics) {
+func (o *object) statistics(m *javamethods.MethodStatistics) {
 	o.within("{}", func() {
 		o.number("timestamp", m.Time.UnixMilli())
 		o.text("class", m.Class)
@@ -65,19 +65,19 @@ func (o *object) statistics(m *greys.MethodStatistics) {
 }
 
 // Append adds the data of a reply that consists of one answer: a Version, Sessions, a CallStack, or a RecordDetail.
-func (w Writer) Append(to []byte, reply greys.Reply) ([]byte, error) {
+func (w Writer) Append(to []byte, reply javamethods.Reply) ([]byte, error) {
 	o := object{to: to, style: w.Style}
 	switch r := reply.(type) {
-	case *greys.Version:
+	case *javamethods.Version:
 		o.within("{}", func() { o.text("version", r.Text) })
-	case *greys.Sessions:
+	case *javamethods.Sessions:
 		o.within("{}", func() {
 			o.number("pid", r.ProcessID)
 			o.array("items", len(r.Sessions), func(i int) { o.session(&r.Sessions[i]) })
 		})
-	case *greys.CallStack:
+	case *javamethods.CallStack:
 		o.within("{}", func() { o.stack(r) })
-	case *greys.RecordDetail:
+	case *javamethods.RecordDetail:
 		o.within("{}", func() { o.detail(r, w.Location) })
 	default:
 		return to, fmt.Errorf("GP has no reply for %T", reply)
@@ -85,7 +85,7 @@ func (w Writer) Append(to []byte, reply greys.Reply) ([]byte, error) {
 	return o.to, nil
 }
 
-func (o *object) session(s *greys.Session) {
+func (o *object) session(s *javamethods.Session) {
 	o.within("{}", func() {
 		o.number("session-id", s.ID)
 		o.typed("duration", millis(int64(s.Duration)))
@@ -95,7 +95,7 @@ func (o *object) session(s *greys.Session) {
 	})
 }
 
-func (o *object) stack(s *greys.CallStack) {
+func (o *object) stack(s *javamethods.CallStack) {
 	o.text("thread-name", s.Thread.Name)
 	o.text("thread-id", fmt.Sprintf("%#x", s.Thread.ID))
 	o.boolean("is-daemon", s.Thread.Daemon)

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // AppendRecords adds the data of a reply with recorded calls.
-func (w Writer) AppendRecords(to []byte, records []greys.Record) []byte {
+func (w Writer) AppendRecords(to []byte, records []javamethods.Record) []byte {
 	o := object{to: to, style: w.Style}
 	o.within("{}", func() {
 		o.array("items", len(records), func(i int) {
@@ -27,7 +27,7 @@ func (w Writer) AppendRecords(to []byte, records []greys.Record) []byte {
 }
 
 // detail adds a recorded call, in the order of the document's sample.
-func (o *object) detail(r *greys.RecordDetail, place *time.Location) {
+func (o *object) detail(r *javamethods.RecordDetail, place *time.Location) {
 	o.recordBegin(&r.Record, place)
 	o.recordTarget(&r.Record)
 	o.recordFlags(&r.Record)
@@ -40,7 +40,7 @@ func (o *object) detail(r *greys.RecordDetail, place *time.Location) {
 	}
 }
 
-func (o *object) recordBegin(r *greys.Record, place *time.Location) {
+func (o *object) recordBegin(r *javamethods.Record, place *time.Location) {
 	if place == nil {
 		place = time.UTC
 	}
@@ -49,19 +49,19 @@ func (o *object) recordBegin(r *greys.Record, place *time.Location) {
 	o.typed("cost", millis(int64(r.Cost)))
 }
 
-func (o *object) recordFlags(r *greys.Record) {
+func (o *object) recordFlags(r *javamethods.Record) {
 	o.boolean("is-return", r.Returned)
 	o.boolean("is-exception", r.Threw)
 }
 
-func (o *object) recordTarget(r *greys.Record) {
+func (o *object) recordTarget(r *javamethods.Record) {
 	o.text("object", r.Object)
 	o.text("classname", r.Class)
 	o.text("method-name", r.Method)
 }
 
 // AppendClasses adds the data of a reply with classes.
-func (w Writer) AppendClasses(to []byte, classes []greys.Class) []byte {
+func (w Writer) AppendClasses(to []byte, classes []javamethods.Class) []byte {
 	o := object{to: to, style: w.Style}
 	o.within("{}", func() {
 		o.array("items", len(classes), func(i int) { o.class(&classes[i]) })
@@ -69,7 +69,7 @@ func (w Writer) AppendClasses(to []byte, classes []greys.Class) []byte {
 	return o.to
 }
 
-func (o *object) class(c *greys.Class) {
+func (o *object) class(c *javamethods.Class) {
 	o.within("{}", func() {
 		o.text("classname", c.Name)
 		o.key("detail")
@@ -97,7 +97,7 @@ func (o *object) class(c *greys.Class) {
 }
 
 // AppendMethods adds the data of a reply with methods. Methods of the same class have to be consecutive.
-func (w Writer) AppendMethods(to []byte, methods []greys.Method) []byte {
+func (w Writer) AppendMethods(to []byte, methods []javamethods.Method) []byte {
 	o := object{to: to, style: w.Style}
 	classes := byClass(methods)
 	o.within("{}", func() {
@@ -107,7 +107,7 @@ func (w Writer) AppendMethods(to []byte, methods []greys.Method) []byte {
 }
 
 // byClass splits methods where the class changes.
-func byClass(methods []greys.Method) (parts [][]greys.Method) {
+func byClass(methods []javamethods.Method) (parts [][]javamethods.Method) {
 	for begin := 0; begin < len(methods); {
 		end := begin + 1
 		for end < len(methods) && methods[end].Class == methods[begin].Class {
@@ -119,7 +119,7 @@ func byClass(methods []greys.Method) (parts [][]greys.Method) {
 	return parts
 }
 
-func (o *object) classMethods(methods []greys.Method) {
+func (o *object) classMethods(methods []javamethods.Method) {
 	o.within("{}", func() {
 		o.text("classname", methods[0].Class)
 		o.array("methods", len(methods), func(i int) {

@@ -3,19 +3,21 @@
 
 package gp
 
-import "github.com/callbraid/callbraid/internal/greys"
+import (
+	"github.com/callbraid/callbraid/internal/javamethods"
+)
 
 // readClasses reads the reply to sc ("搜索已加载类").
 func (d *decoder) readClasses() {
 	d.readItems(func() {
-		var c greys.Class
+		var c javamethods.Class
 		if d.readClass(&c); d.delivering {
 			d.deliver(&c)
 		}
 	})
 }
 
-func (d *decoder) readClass(c *greys.Class) {
+func (d *decoder) readClass(c *javamethods.Class) {
 	at := d.at
 	d.members(func(key []byte) {
 		switch string(key) {
@@ -35,7 +37,7 @@ func (d *decoder) readClass(c *greys.Class) {
 	d.require(c.Name != "", at, "classname")
 }
 
-func (d *decoder) readClassDetail(c *greys.Class, key []byte) {
+func (d *decoder) readClassDetail(c *javamethods.Class, key []byte) {
 	switch string(key) {
 	case "code-source":
 		c.CodeSource = d.name()
@@ -73,7 +75,7 @@ func kindOf(member []byte) string {
 	return ""
 }
 
-func (d *decoder) readField() (f greys.Field) {
+func (d *decoder) readField() (f javamethods.Field) {
 	at := d.at
 	d.members(func(key []byte) {
 		switch string(key) {
@@ -123,7 +125,7 @@ func (d *decoder) readMethodsOfClass() {
 	}
 }
 
-func (d *decoder) readMethod() (m greys.Method) {
+func (d *decoder) readMethod() (m javamethods.Method) {
 	at := d.at
 	d.members(func(key []byte) {
 		switch string(key) {

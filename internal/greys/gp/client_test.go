@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 const (
@@ -29,18 +30,18 @@ func TestTheFlowOfTheDocument(t *testing.T) {
 	first := p.request(Monitor)
 	assert.Equal(t, Request{Version: 1, SendID: 1, Type: Monitor, Data: first.Data}, first)
 	p.answer(1, Continued, cycleOf1)
-	assert.Equal(t, &greys.Affected{Classes: 1, Methods: 1}, watching.next())
-	assert.IsType(t, &greys.Statistics{}, watching.next())
+	assert.Equal(t, &javamethods.Affected{Classes: 1, Methods: 1}, watching.next())
+	assert.IsType(t, &javamethods.Statistics{}, watching.next())
 
-	asking := run(t.Context(), t, c, greys.VersionCommand{})
+	asking := run(t.Context(), t, c, javamethods.VersionCommand{})
 	assert.Equal(t, int32(2), p.request(Version).SendID)
 	p.answer(1, Continued, cycleOf1)
 	p.answer(1, Done, cycleOf1)
 	p.answer(2, Done, versionIs)
-	assert.Equal(t, &greys.Version{Text: "1.8.0.0"}, asking.next())
+	assert.Equal(t, &javamethods.Version{Text: "1.8.0.0"}, asking.next())
 	require.NoError(t, asking.end())
-	assert.IsType(t, &greys.Statistics{}, watching.next(), "the counts are delivered once")
-	assert.IsType(t, &greys.Statistics{}, watching.next())
+	assert.IsType(t, &javamethods.Statistics{}, watching.next(), "the counts are delivered once")
+	assert.IsType(t, &javamethods.Statistics{}, watching.next())
 	require.NoError(t, watching.end())
 	assert.Equal(t, Stats{Frames: 4, Bytes: uint64(4*answerHeader + 3*len(cycleOf1) + len(versionIs))}, c.Stats())
 }
@@ -52,10 +53,10 @@ func TestAFailingReturnCodeEndsItsRequest(t *testing.T) {
 		is      error
 		message string
 	}{
-		"an unknown error":     {Failed, "out of memory", greys.ErrRefused, `GP server pipe, monitor a.* *: return code 0x10: the server could not carry it out: "out of memory"`},
-		"an unknown type":      {TypeUnsupported, "{}", greys.ErrUnsupported, "return code 0x12: the server does not support it"},
-		"an undocumented code": {0x13, "", greys.ErrRefused, "return code 0x13"},
-		"a code of 32 bits":    {math.MaxUint32, strings.Repeat("x", 1000), greys.ErrRefused, "return code 0xffffffff"},
+		"an unknown error":     {Failed, "out of memory", javamethods.ErrRefused, `GP server pipe, monitor a.* *: return code 0x10: the server could not carry it out: "out of memory"`},
+		"an unknown type":      {TypeUnsupported, "{}", javamethods.ErrUnsupported, "return code 0x12: the server does not support it"},
+		"an undocumented code": {0x13, "", javamethods.ErrRefused, "return code 0x13"},
+		"a code of 32 bits":    {math.MaxUint32, strings.Repeat("x", 1000), javamethods.ErrRefused, "return code 0xffffffff"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, p, _ := serving(t, Config{})
@@ -67,7 +68,7 @@ func TestAFailingReturnCodeEndsItsRequest(t *testing.T) {
 			assert.Less(t, len(err.Error()), 500)
 			assert.NotContains(t, err.Error(), "{}", "empty data are omitted")
 
-			asking := run(t.Context(), t, c, greys.VersionCommand{}) // the connection stays open
+			asking := run(t.Context(), t, c, javamethods.VersionCommand{}) // the connection stays open
 			p.answer(p.request(Version).SendID, Done, versionIs)
 			require.NoError(t, asking.end())
 		})
@@ -82,14 +83,14 @@ func TestAnUnsupportedVersionEndsTheConnection(t *testing.T) {
 		c, p, served := serving(t, Config{Version: 7})
 		watching, asking := run(t.Context(), t, c, monitor(t)), (*running)(nil)
 		assert.Equal(t, uint16(7), p.request(Monitor).Version)
-		asking = run(t.Context(), t, c, greys.VersionCommand{})
+		asking = run(t.Context(), t, c, javamethods.VersionCommand{})
 		p.answer(p.request(Version).SendID, VersionUnsupported, data)
-		for _, err := range []error{served(), watching.end(), asking.end(), c.Run(t.Context(), greys.VersionCommand{}, nil)} {
+		for _, err := range []error{served(), watching.end(), asking.end(), c.Run(t.Context(), javamethods.VersionCommand{}, nil)} {
 			var wrong *VersionError
 			require.ErrorAs(t, err, &wrong)
 			assert.Equal(t, &VersionError{Ours: 7, Theirs: data}, wrong)
 			assert.ErrorContains(t, err, message)
-			assert.NotErrorIs(t, err, greys.ErrUnsupported)
+			assert.NotErrorIs(t, err, javamethods.ErrUnsupported)
 		}
 	}
 }
@@ -99,7 +100,7 @@ func TestIDsOfRequestsOverflow(t *testing.T) {
 	c.lastID, p.respID = math.MaxInt32-1, math.MaxInt32-1
 	watching := run(t.Context(), t, c, monitor(t))
 	assert.Equal(t, int32(math.MaxInt32), p.request(Monitor).SendID)
-	asking := run(t.Context(), t, c, greys.VersionCommand{})
+	asking := run(t.Context(), t, c, javamethods.VersionCommand{})
 	assert.Equal(t, int32(math.MinInt32), p.request(Version).SendID)
 	p.answer(math.MaxInt32, Continued, cycleOf1) // after the largest resp_id follows the lowest
 	p.answer(math.MinInt32, Done, versionIs)
@@ -121,7 +122,7 @@ func TestTheIDOfAnOpenRequestIsNotReused(t *testing.T) {
 	c.mu.Lock()
 	c.lastID = 0
 	c.mu.Unlock()
-	asking := run(t.Context(), t, c, greys.VersionCommand{})
+	asking := run(t.Context(), t, c, javamethods.VersionCommand{})
 	assert.Equal(t, int32(3), p.request(Version).SendID)
 	p.answer(3, Done, versionIs)
 	require.NoError(t, asking.end())
@@ -146,7 +147,7 @@ func TestRepliesWithoutACallerAreCounted(t *testing.T) {
 	p.answer(id, Done, cycleOf1) // its request has ended
 	p.respID--
 	p.answer(id, Done, cycleOf1)
-	asking := run(t.Context(), t, c, greys.VersionCommand{})
+	asking := run(t.Context(), t, c, javamethods.VersionCommand{})
 	p.answer(p.request(Version).SendID, Done, versionIs)
 	require.NoError(t, asking.end())
 	stats := c.Stats()
@@ -179,8 +180,8 @@ func TestAnInvalidReplyIsDroppedAlone(t *testing.T) {
 
 func TestACommandOfOneAnswerFailsWithoutIt(t *testing.T) {
 	c, p, _ := serving(t, Config{Codes: UsualCodes()})
-	for code, command := range map[RequestType]greys.Command{
-		Version: greys.VersionCommand{}, 7: greys.SessionsCommand{}, 10: greys.RecordDetailCommand{}, Reset: greys.ResetCommand{Class: pattern(t, "a")},
+	for code, command := range map[RequestType]javamethods.Command{
+		Version: javamethods.VersionCommand{}, 7: javamethods.SessionsCommand{}, 10: javamethods.RecordDetailCommand{}, Reset: javamethods.ResetCommand{Class: pattern(t, "a")},
 	} {
 		for _, data := range []string{"", "{}"} {
 			asking := run(t.Context(), t, c, command)
@@ -192,12 +193,12 @@ func TestACommandOfOneAnswerFailsWithoutIt(t *testing.T) {
 
 func TestACommandWithoutARequestIsUnsupported(t *testing.T) {
 	c, _ := connected(t, Config{})
-	target := greys.Target{Class: pattern(t, "a"), Method: pattern(t, "b")}
-	for _, command := range []greys.Command{
-		greys.TraceCommand{Target: target}, greys.RecordCommand{Target: target}, // GP has none of these
-		greys.SessionsCommand{}, greys.StackCommand{Target: target}, greys.RecordsCommand{}, greys.RecordDetailCommand{}, // these have no code
+	target := javamethods.Target{Class: pattern(t, "a"), Method: pattern(t, "b")}
+	for _, command := range []javamethods.Command{
+		javamethods.TraceCommand{Target: target}, javamethods.RecordCommand{Target: target}, // GP has none of these
+		javamethods.SessionsCommand{}, javamethods.StackCommand{Target: target}, javamethods.RecordsCommand{}, javamethods.RecordDetailCommand{}, // these have no code
 	} {
-		require.ErrorIs(t, c.Run(t.Context(), command, nil), greys.ErrUnsupported)
+		require.ErrorIs(t, c.Run(t.Context(), command, nil), javamethods.ErrUnsupported)
 	}
 }
 
@@ -207,7 +208,7 @@ func TestASlowCallerFailsOnlyItsOwnRequest(t *testing.T) {
 	over := make(chan error, 1)
 	given := 0
 	go func() {
-		over <- c.Run(t.Context(), monitor(t), func(greys.Reply) {
+		over <- c.Run(t.Context(), monitor(t), func(javamethods.Reply) {
 			given++
 			held <- struct{}{}
 			<-goOn
@@ -219,7 +220,7 @@ func TestASlowCallerFailsOnlyItsOwnRequest(t *testing.T) {
 	for range 100 {
 		p.answer(id, Continued, cycleOf1)
 	}
-	asking := run(t.Context(), t, c, greys.VersionCommand{})
+	asking := run(t.Context(), t, c, javamethods.VersionCommand{})
 	p.answer(p.request(Version).SendID, Done, versionIs)
 	require.NoError(t, asking.end(), "other requests continue")
 	close(goOn)
@@ -267,7 +268,7 @@ func TestOpenRequestsHaveAMaximum(t *testing.T) {
 	require.ErrorIs(t, first.end(), context.Canceled) // the server continues it
 	second = run(t.Context(), t, c, monitor(t))
 	id := p.request(Monitor).SendID
-	require.ErrorIs(t, c.Run(t.Context(), greys.VersionCommand{}, nil), ErrTooMany)
+	require.ErrorIs(t, c.Run(t.Context(), javamethods.VersionCommand{}, nil), ErrTooMany)
 	p.answer(id, Done, cycleOf1)
 	require.NoError(t, second.end())
 }
@@ -277,7 +278,7 @@ func TestATooLongFrameEndsOnlyItsRequest(t *testing.T) {
 	c, p, _ := serving(t, Config{MaxFrame: most})
 	watching, listing := run(t.Context(), t, c, monitor(t)), (*running)(nil)
 	watched := p.request(Monitor).SendID
-	listing = run(t.Context(), t, c, greys.ClassesCommand{Class: pattern(t, "a")})
+	listing = run(t.Context(), t, c, javamethods.ClassesCommand{Class: pattern(t, "a")})
 	listed := p.request(Classes).SendID
 	p.answer(watched, Continued, cycleOf1)
 	p.answer(listed, Continued, "{}"+strings.Repeat(" ", most-2)) // the maximum length
@@ -312,7 +313,7 @@ func TestARequestStaysOpenAfterATooLongReplyThatIsNotTheLast(t *testing.T) {
 	id := p.request(Monitor).SendID
 	p.answer(id, Continued, strings.Repeat("x", 101))
 	require.Error(t, watching.end())
-	require.ErrorIs(t, c.Run(t.Context(), greys.VersionCommand{}, nil), ErrTooMany, "the server continues it")
+	require.ErrorIs(t, c.Run(t.Context(), javamethods.VersionCommand{}, nil), ErrTooMany, "the server continues it")
 }
 
 func TestATooLongReplyIsNotBuffered(t *testing.T) {
@@ -373,7 +374,7 @@ func TestTheEndOfAConnectionEndsAllRequests(t *testing.T) {
 				}
 			}
 			assert.ErrorContains(t, served(), tt.message)
-			require.Error(t, c.Run(t.Context(), greys.VersionCommand{}, nil))
+			require.Error(t, c.Run(t.Context(), javamethods.VersionCommand{}, nil))
 		})
 	}
 }
@@ -383,7 +384,7 @@ func TestRepliesBeforeTheEndAreDelivered(t *testing.T) {
 	goOn := make(chan struct{})
 	given, over := make(chan struct{}, 100), make(chan error, 1)
 	go func() {
-		over <- c.Run(t.Context(), monitor(t), func(greys.Reply) { given <- struct{}{}; <-goOn })
+		over <- c.Run(t.Context(), monitor(t), func(javamethods.Reply) { given <- struct{}{}; <-goOn })
 	}()
 	id := p.request(Monitor).SendID
 	for range 4 {
@@ -402,7 +403,7 @@ func TestNothingIsDeliveredAfterTheContextEnded(t *testing.T) {
 	goOn, over := make(chan struct{}), make(chan error, 1)
 	given := 0
 	go func() {
-		over <- c.Run(ctx, monitor(t), func(greys.Reply) {
+		over <- c.Run(ctx, monitor(t), func(javamethods.Reply) {
 			given++
 			<-goOn
 		})
@@ -411,7 +412,7 @@ func TestNothingIsDeliveredAfterTheContextEnded(t *testing.T) {
 	for range 10 {
 		p.answer(id, Continued, cycleOf1)
 	}
-	asking := run(t.Context(), t, c, greys.VersionCommand{}) // all of that has arrived
+	asking := run(t.Context(), t, c, javamethods.VersionCommand{}) // all of that has arrived
 	p.answer(p.request(Version).SendID, Done, versionIs)
 	require.NoError(t, asking.end())
 	end()
@@ -424,8 +425,8 @@ func TestNothingIsSentAfterTheContextEnded(t *testing.T) {
 	c, p, _ := serving(t, Config{})
 	ctx, end := context.WithCancel(t.Context())
 	end()
-	require.Equal(t, context.Canceled, c.Run(ctx, monitor(t), func(greys.Reply) {}))
-	asking := run(t.Context(), t, c, greys.VersionCommand{})
+	require.Equal(t, context.Canceled, c.Run(ctx, monitor(t), func(javamethods.Reply) {}))
+	asking := run(t.Context(), t, c, javamethods.VersionCommand{})
 	p.answer(p.request(Version).SendID, Done, versionIs) // the first received request
 	require.NoError(t, asking.end())
 }
@@ -446,7 +447,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 
 func TestAServerThatDoesNotReadFailsTheConnection(t *testing.T) {
 	c, _, served := serving(t, Config{WriteTimeout: time.Millisecond})
-	err := c.Run(t.Context(), greys.VersionCommand{}, nil)
+	err := c.Run(t.Context(), javamethods.VersionCommand{}, nil)
 	require.ErrorContains(t, err, "GP server pipe, version: writing a request of type 0x0002")
 	require.ErrorContains(t, served(), "writing a request of type 0x0002")
 }

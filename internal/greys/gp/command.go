@@ -11,48 +11,48 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // nothing is the data of a request without parameters.
 const nothing = "{}"
 
-// AppendCommand adds the data of a command's request and returns its type. The error is greys.ErrUnsupported if GP has
+// AppendCommand adds the data of a command's request and returns its type. The error is javamethods.ErrUnsupported if GP has
 // no such request or codes has no code for it. Otherwise it names the missing part of the command.
-func AppendCommand(to []byte, command greys.Command, codes Codes) (RequestType, []byte, error) {
+func AppendCommand(to []byte, command javamethods.Command, codes Codes) (RequestType, []byte, error) {
 	requestType := codes.of(command)
 	if requestType == 0 {
-		return 0, to, fmt.Errorf("%w: GP has no request for it, or no code was configured", greys.ErrUnsupported)
+		return 0, to, fmt.Errorf("%w: GP has no request for it, or no code was configured", javamethods.ErrUnsupported)
 	}
 	if err := check(command); err != nil {
 		return 0, to, err
 	}
 	w := object{to: append(to, '{')}
 	switch c := command.(type) {
-	case greys.MonitorCommand:
+	case javamethods.MonitorCommand:
 		w.text("class-pattern", c.Class.String())
 		w.text("method-pattern", c.Method.String())
 		w.text("cycle", strconv.FormatInt(int64(c.Cycle/time.Second), 10))
 		w.text("is-regex", strconv.FormatBool(c.Regexp))
-	case greys.ResetCommand:
+	case javamethods.ResetCommand:
 		w.text("class-pattern", c.Class.String())
 		w.text("is-regex", strconv.FormatBool(c.Regexp))
-	case greys.ClassesCommand:
+	case javamethods.ClassesCommand:
 		w.text("class-pattern", c.Class.String())
 		w.inventory(c.Regexp, c.Fields)
-	case greys.MethodsCommand:
+	case javamethods.MethodsCommand:
 		w.text("class-pattern", c.Class.String())
 		w.text("method-pattern", c.Method.String())
 		w.inventory(c.Regexp, true) // as in the sample; methods have no fields
-	case greys.StackCommand:
+	case javamethods.StackCommand:
 		w.text("class-pattern", c.Class.String())
 		w.text("method-pattern", c.Method.String())
 		w.text("condition-express", always)
 		w.text("is-regex", strconv.FormatBool(c.Regexp))
 		w.text("limit", limitText(c.Limit))
-	case greys.RecordsCommand:
+	case javamethods.RecordsCommand:
 		w.text("condition-express", always)
-	case greys.RecordDetailCommand:
+	case javamethods.RecordDetailCommand:
 		w.text("index", strconv.FormatInt(c.Index, 10))
 		w.key("expend")
 		w.to = append(w.to, `{"level":"1","format":"json"}`...)
@@ -61,27 +61,27 @@ func AppendCommand(to []byte, command greys.Command, codes Codes) (RequestType, 
 }
 
 // check returns an error if a command is incomplete.
-func check(command greys.Command) error {
+func check(command javamethods.Command) error {
 	switch c := command.(type) {
-	case greys.MonitorCommand:
+	case javamethods.MonitorCommand:
 		if c.Cycle < time.Second || c.Cycle%time.Second != 0 {
 			return fmt.Errorf("cycle is %v: expected whole seconds, at least 1", c.Cycle)
 		}
 		return checkPatterns(c.Class, c.Method)
-	case greys.StackCommand:
+	case javamethods.StackCommand:
 		return checkPatterns(c.Class, c.Method)
-	case greys.MethodsCommand:
+	case javamethods.MethodsCommand:
 		return checkPatterns(c.Class, c.Method)
-	case greys.ClassesCommand:
+	case javamethods.ClassesCommand:
 		return checkPatterns(c.Class)
-	case greys.ResetCommand:
+	case javamethods.ResetCommand:
 		return checkPatterns(c.Class)
 	}
 	return nil
 }
 
-func checkPatterns(patterns ...greys.Pattern) error {
-	if slices.Contains(patterns, greys.Pattern{}) {
+func checkPatterns(patterns ...javamethods.Pattern) error {
+	if slices.Contains(patterns, javamethods.Pattern{}) {
 		return errors.New("a pattern is missing")
 	}
 	return nil
@@ -98,7 +98,7 @@ func (o *object) inventory(regexp, fields bool) {
 }
 
 // limitText returns a limit in GP's format: -1 for none.
-func limitText(limit greys.Limit) string {
+func limitText(limit javamethods.Limit) string {
 	if limit <= 0 {
 		return "-1"
 	}
@@ -106,25 +106,25 @@ func limitText(limit greys.Limit) string {
 }
 
 // of returns the type of a command's request; 0 means that there is none.
-func (c Codes) of(command greys.Command) RequestType {
+func (c Codes) of(command javamethods.Command) RequestType {
 	switch command.(type) {
-	case greys.VersionCommand:
+	case javamethods.VersionCommand:
 		return Version
-	case greys.MonitorCommand:
+	case javamethods.MonitorCommand:
 		return Monitor
-	case greys.ResetCommand:
+	case javamethods.ResetCommand:
 		return Reset
-	case greys.ClassesCommand:
+	case javamethods.ClassesCommand:
 		return Classes
-	case greys.MethodsCommand:
+	case javamethods.MethodsCommand:
 		return Methods
-	case greys.SessionsCommand:
+	case javamethods.SessionsCommand:
 		return c.Sessions
-	case greys.StackCommand:
+	case javamethods.StackCommand:
 		return c.Stack
-	case greys.RecordsCommand:
+	case javamethods.RecordsCommand:
 		return c.Records
-	case greys.RecordDetailCommand:
+	case javamethods.RecordDetailCommand:
 		return c.RecordDetail
 	default:
 		return 0
@@ -132,29 +132,29 @@ func (c Codes) of(command greys.Command) RequestType {
 }
 
 // nameOf returns the name of a command for errors, as in the server's console.
-func nameOf(command greys.Command) string {
+func nameOf(command javamethods.Command) string {
 	switch c := command.(type) {
-	case greys.VersionCommand:
+	case javamethods.VersionCommand:
 		return "version"
-	case greys.SessionsCommand:
+	case javamethods.SessionsCommand:
 		return "session"
-	case greys.MonitorCommand:
+	case javamethods.MonitorCommand:
 		return fmt.Sprintf("monitor %v %v", c.Class, c.Method)
-	case greys.TraceCommand:
+	case javamethods.TraceCommand:
 		return fmt.Sprintf("trace %v %v", c.Class, c.Method)
-	case greys.StackCommand:
+	case javamethods.StackCommand:
 		return fmt.Sprintf("stack %v %v", c.Class, c.Method)
-	case greys.RecordCommand:
+	case javamethods.RecordCommand:
 		return fmt.Sprintf("tt %v %v", c.Class, c.Method)
-	case greys.RecordsCommand:
+	case javamethods.RecordsCommand:
 		return "tt -l"
-	case greys.RecordDetailCommand:
+	case javamethods.RecordDetailCommand:
 		return fmt.Sprintf("tt -i %d", c.Index)
-	case greys.ClassesCommand:
+	case javamethods.ClassesCommand:
 		return fmt.Sprintf("sc %v", c.Class)
-	case greys.MethodsCommand:
+	case javamethods.MethodsCommand:
 		return fmt.Sprintf("sm %v %v", c.Class, c.Method)
-	case greys.ResetCommand:
+	case javamethods.ResetCommand:
 		return fmt.Sprintf("reset %v", c.Class)
 	default:
 		return fmt.Sprintf("%T", command)
@@ -162,10 +162,10 @@ func nameOf(command greys.Command) string {
 }
 
 // ParseCommand reads the command of a request that is no [Heartbeat]. The error is a *ProtocolError, or
-// greys.ErrUnsupported if the type is unknown.
-func ParseCommand(r Request, codes Codes) (greys.Command, error) {
+// javamethods.ErrUnsupported if the type is unknown.
+func ParseCommand(r Request, codes Codes) (javamethods.Command, error) {
 	if !codes.contains(r.Type) {
-		return nil, fmt.Errorf("request type %#04x: %w", uint16(r.Type), greys.ErrUnsupported)
+		return nil, fmt.Errorf("request type %#04x: %w", uint16(r.Type), javamethods.ErrUnsupported)
 	}
 	var a requestData
 	err := a.read(r.Data)
@@ -189,11 +189,11 @@ func (c Codes) contains(t RequestType) bool {
 // requestData reads the data of a request of any type.
 type requestData struct {
 	scanner
-	class, method greys.Pattern
+	class, method javamethods.Pattern
 	regexp        bool
 	fields        bool
 	cycle         time.Duration
-	limit         greys.Limit
+	limit         javamethods.Limit
 	index         int64
 }
 
@@ -216,7 +216,7 @@ func (a *requestData) read(data []byte) error {
 		case "cycle":
 			a.cycle = time.Duration(a.integer(1, math.MaxInt32)) * time.Second
 		case "limit":
-			a.limit = greys.Limit(max(0, a.integer(-1, math.MaxInt32)))
+			a.limit = javamethods.Limit(max(0, a.integer(-1, math.MaxInt32)))
 		case "index":
 			a.index = a.integer(0, math.MaxInt64)
 		default:
@@ -226,10 +226,10 @@ func (a *requestData) read(data []byte) error {
 	return a.close()
 }
 
-func (a *requestData) pattern() greys.Pattern {
+func (a *requestData) pattern() javamethods.Pattern {
 	at := a.at
 	text, _ := a.scalar()
-	pattern, err := greys.NewPattern(string(text))
+	pattern, err := javamethods.NewPattern(string(text))
 	if err != nil {
 		a.unexpectedValue(at, "a pattern: "+err.Error(), text)
 	}
@@ -237,36 +237,36 @@ func (a *requestData) pattern() greys.Pattern {
 }
 
 // command returns the command of a known type. The scanner's close reports a missing member.
-func (a *requestData) command(t RequestType, codes Codes) greys.Command {
+func (a *requestData) command(t RequestType, codes Codes) javamethods.Command {
 	switch t {
 	case Version:
-		return greys.VersionCommand{}
+		return javamethods.VersionCommand{}
 	case Monitor:
 		a.require(a.cycle > 0, "cycle")
-		return greys.MonitorCommand{Target: a.target(), Cycle: a.cycle}
+		return javamethods.MonitorCommand{Target: a.target(), Cycle: a.cycle}
 	case Reset:
-		a.require(a.class != greys.Pattern{}, "class-pattern")
-		return greys.ResetCommand{Class: a.class, Regexp: a.regexp}
+		a.require(a.class != javamethods.Pattern{}, "class-pattern")
+		return javamethods.ResetCommand{Class: a.class, Regexp: a.regexp}
 	case Classes:
-		a.require(a.class != greys.Pattern{}, "class-pattern")
-		return greys.ClassesCommand{Class: a.class, Regexp: a.regexp, Fields: a.fields}
+		a.require(a.class != javamethods.Pattern{}, "class-pattern")
+		return javamethods.ClassesCommand{Class: a.class, Regexp: a.regexp, Fields: a.fields}
 	case Methods:
-		return greys.MethodsCommand{Target: a.target()}
+		return javamethods.MethodsCommand{Target: a.target()}
 	case codes.Sessions:
-		return greys.SessionsCommand{}
+		return javamethods.SessionsCommand{}
 	case codes.Stack:
-		return greys.StackCommand{Target: a.target(), Limit: a.limit}
+		return javamethods.StackCommand{Target: a.target(), Limit: a.limit}
 	case codes.Records:
-		return greys.RecordsCommand{}
+		return javamethods.RecordsCommand{}
 	default:
 		a.require(a.index >= 0, "index")
-		return greys.RecordDetailCommand{Index: a.index}
+		return javamethods.RecordDetailCommand{Index: a.index}
 	}
 }
 
-func (a *requestData) target() greys.Target {
-	a.require(a.class != greys.Pattern{} && a.method != greys.Pattern{}, "class-pattern and method-pattern")
-	return greys.Target{Class: a.class, Method: a.method, Regexp: a.regexp}
+func (a *requestData) target() javamethods.Target {
+	a.require(a.class != javamethods.Pattern{} && a.method != javamethods.Pattern{}, "class-pattern and method-pattern")
+	return javamethods.Target{Class: a.class, Method: a.method, Regexp: a.regexp}
 }
 
 // require fails if a request lacks a member.

@@ -8,34 +8,34 @@ import (
 	"sync"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // decoder reads the data of replies to one command.
 type decoder struct {
 	scanner
-	names        greys.Names
+	names        javamethods.Names
 	times        localTimes
 	maxTolerated int
 	// tolerating guards reading data tolerantly, which takes much memory.
 	tolerating *sync.Mutex
 	// affected is the last delivered value, if affectedDelivered; delivered is the number of delivered answers.
-	affected          greys.Affected
+	affected          javamethods.Affected
 	affectedDelivered bool
 	delivered         int
 	// The other fields hold the data of the current reply.
 	hasAffected, hasItems bool
-	now                   greys.Affected
-	version               greys.Version
-	sessions              greys.Sessions
-	statistics            greys.Statistics
-	stack                 greys.CallStack
-	detail                greys.RecordDetail
-	records               []greys.Record
+	now                   javamethods.Affected
+	version               javamethods.Version
+	sessions              javamethods.Sessions
+	statistics            javamethods.Statistics
+	stack                 javamethods.CallStack
+	detail                javamethods.RecordDetail
+	records               []javamethods.Record
 	// methods are the methods of one class.
-	methods []greys.Method
+	methods []javamethods.Method
 	// each receives answers. If delivering is set, classes and methods are delivered while they are read.
-	each       func(greys.Reply)
+	each       func(javamethods.Reply)
 	delivering bool
 }
 
@@ -45,7 +45,7 @@ func newDecoder(place *time.Location, maxTolerated int, tolerating *sync.Mutex) 
 
 // decode reads data and delivers each answer in them. Tolerated means that the data were not JSON. After an error,
 // which is a *ProtocolError, no answer was delivered.
-func (d *decoder) decode(command greys.Command, data []byte, each func(greys.Reply)) (tolerated bool, err error) {
+func (d *decoder) decode(command javamethods.Command, data []byte, each func(javamethods.Reply)) (tolerated bool, err error) {
 	if len(data) == 0 {
 		return false, nil
 	}
@@ -73,27 +73,27 @@ func (d *decoder) tolerate(data []byte) []byte {
 	return tolerate(data)
 }
 
-func (d *decoder) read(command greys.Command, data []byte) error {
-	d.hasAffected, d.hasItems, d.now = false, false, greys.Affected{}
+func (d *decoder) read(command javamethods.Command, data []byte) error {
+	d.hasAffected, d.hasItems, d.now = false, false, javamethods.Affected{}
 	d.open(data)
 	switch command.(type) {
-	case greys.VersionCommand:
+	case javamethods.VersionCommand:
 		d.readVersion()
-	case greys.SessionsCommand:
+	case javamethods.SessionsCommand:
 		d.readSessions()
-	case greys.MonitorCommand:
+	case javamethods.MonitorCommand:
 		d.readStatistics()
-	case greys.StackCommand:
+	case javamethods.StackCommand:
 		d.readStack()
-	case greys.RecordsCommand:
+	case javamethods.RecordsCommand:
 		d.readRecords()
-	case greys.RecordDetailCommand:
+	case javamethods.RecordDetailCommand:
 		d.readRecordDetail()
-	case greys.ClassesCommand:
+	case javamethods.ClassesCommand:
 		d.readClasses()
-	case greys.MethodsCommand:
+	case javamethods.MethodsCommand:
 		d.readMethods()
-	case greys.ResetCommand:
+	case javamethods.ResetCommand:
 		d.members(func(key []byte) { d.readOther(key) })
 	}
 	return d.close()
@@ -101,7 +101,7 @@ func (d *decoder) read(command greys.Command, data []byte) error {
 
 // deliverAll delivers the answers. It reads classes and methods a second time: there may be very many, and all together
 // would take ten times as much memory as the data.
-func (d *decoder) deliverAll(command greys.Command, data []byte) {
+func (d *decoder) deliverAll(command javamethods.Command, data []byte) {
 	if d.hasAffected && (!d.affectedDelivered || d.now != d.affected) {
 		d.affectedDelivered, d.affected = true, d.now
 		d.deliver(&d.now)
@@ -110,21 +110,21 @@ func (d *decoder) deliverAll(command greys.Command, data []byte) {
 		return
 	}
 	switch command.(type) {
-	case greys.VersionCommand:
+	case javamethods.VersionCommand:
 		d.deliver(&d.version)
-	case greys.SessionsCommand:
+	case javamethods.SessionsCommand:
 		d.deliver(&d.sessions)
-	case greys.MonitorCommand:
+	case javamethods.MonitorCommand:
 		d.deliver(&d.statistics)
-	case greys.StackCommand:
+	case javamethods.StackCommand:
 		d.deliver(&d.stack)
-	case greys.RecordsCommand:
+	case javamethods.RecordsCommand:
 		for i := range d.records {
 			d.deliver(&d.records[i])
 		}
-	case greys.RecordDetailCommand:
+	case javamethods.RecordDetailCommand:
 		d.deliver(&d.detail)
-	case greys.ClassesCommand, greys.MethodsCommand:
+	case javamethods.ClassesCommand, javamethods.MethodsCommand:
 		d.delivering = true
 		_ = d.read(command, data) // the first reading found no error
 		d.delivering = false
@@ -132,15 +132,15 @@ func (d *decoder) deliverAll(command greys.Command, data []byte) {
 }
 
 // deliver passes one answer to the caller.
-func (d *decoder) deliver(reply greys.Reply) {
+func (d *decoder) deliver(reply javamethods.Reply) {
 	d.delivered++
 	d.each(reply)
 }
 
 // finish checks that a command of exactly one answer has delivered one before its end.
-func (d *decoder) finish(command greys.Command) error {
+func (d *decoder) finish(command javamethods.Command) error {
 	switch command.(type) {
-	case greys.VersionCommand, greys.SessionsCommand, greys.RecordDetailCommand, greys.ResetCommand:
+	case javamethods.VersionCommand, javamethods.SessionsCommand, javamethods.RecordDetailCommand, javamethods.ResetCommand:
 		if d.delivered == 0 {
 			return &ProtocolError{Expected: "an answer", Got: "an end without one"}
 		}

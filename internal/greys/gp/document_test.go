@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // sample returns a sample of the document.
@@ -26,9 +26,9 @@ func sample(tb testing.TB, name string) []byte {
 	return data
 }
 
-func pattern(tb testing.TB, text string) greys.Pattern {
+func pattern(tb testing.TB, text string) javamethods.Pattern {
 	tb.Helper()
-	p, err := greys.NewPattern(text)
+	p, err := javamethods.NewPattern(text)
 	require.NoError(tb, err)
 	return p
 }
@@ -37,51 +37,51 @@ func pattern(tb testing.TB, text string) greys.Pattern {
 type documented struct {
 	sample      string
 	requestType RequestType
-	command     greys.Command
+	command     javamethods.Command
 	// command is the command in the sample of the request.
-	replies []greys.Reply
+	replies []javamethods.Reply
 	sloppy  bool
 }
 
 // A person has checked allOfTheDocument against the document.
 func allOfTheDocument(tb testing.TB) []documented {
-	anyMethod := func(class string) greys.Target {
-		return greys.Target{Class: pattern(tb, class), Method: pattern(tb, "*")}
+	anyMethod := func(class string) javamethods.Target {
+		return javamethods.Target{Class: pattern(tb, class), Method: pattern(tb, "*")}
 	}
 	const utils = "com.github.ompc.greys.core.util.GaStringUtils"
 	return []documented{
-		{"version", 0x02, greys.VersionCommand{}, []greys.Reply{&greys.Version{Text: "1.8.0.0"}}, false},
+		{"version", 0x02, javamethods.VersionCommand{}, []javamethods.Reply{&javamethods.Version{Text: "1.8.0.0"}}, false},
 		{
 			"monitor", 0x03,
-			greys.MonitorCommand{Target: greys.Target{Class: pattern(tb, "com.taobao.*"), Method: pattern(tb, "query*")}, Cycle: 2 * time.Minute},
-			[]greys.Reply{&greys.Affected{Classes: 100, Methods: 50}, &greys.Statistics{Methods: []greys.MethodStatistics{{
+			javamethods.MonitorCommand{Target: javamethods.Target{Class: pattern(tb, "com.taobao.*"), Method: pattern(tb, "query*")}, Cycle: 2 * time.Minute},
+			[]javamethods.Reply{&javamethods.Affected{Classes: 100, Methods: 50}, &javamethods.Statistics{Methods: []javamethods.MethodStatistics{{
 				Time:  time.Date(2015, 9, 24, 15, 23, 18, 994e6, time.UTC),
 				Class: "org.apache.commons.lang3.StringUtils", Method: "isNotBlank",
 				Calls: 100, Succeeded: 90, Failed: 10, Mean: 500 * time.Millisecond, HasMean: true,
 			}}}}, false,
 		},
-		{"reset", 0x04, greys.ResetCommand{Class: pattern(tb, "com.taobao.*")}, []greys.Reply{&greys.Affected{Rows: 100}}, false},
-		{"classes", 0x05, greys.ClassesCommand{Class: pattern(tb, "com.alibaba.AgentTest"), Fields: true}, []greys.Reply{&documentedClass}, true},
-		{"methods", 0x06, greys.MethodsCommand{Target: anyMethod(utils)}, []greys.Reply{
-			&greys.Method{Class: utils, Name: "tranModifier", Modifier: "5", Parameters: []string{"int"}, Return: "java.lang.String"},
-			&greys.Method{Class: utils, Name: "getLogo", Modifier: "5", Exceptions: []string{"java.io.IOException"}, Return: "java.lang.String"},
+		{"reset", 0x04, javamethods.ResetCommand{Class: pattern(tb, "com.taobao.*")}, []javamethods.Reply{&javamethods.Affected{Rows: 100}}, false},
+		{"classes", 0x05, javamethods.ClassesCommand{Class: pattern(tb, "com.alibaba.AgentTest"), Fields: true}, []javamethods.Reply{&documentedClass}, true},
+		{"methods", 0x06, javamethods.MethodsCommand{Target: anyMethod(utils)}, []javamethods.Reply{
+			&javamethods.Method{Class: utils, Name: "tranModifier", Modifier: "5", Parameters: []string{"int"}, Return: "java.lang.String"},
+			&javamethods.Method{Class: utils, Name: "getLogo", Modifier: "5", Exceptions: []string{"java.io.IOException"}, Return: "java.lang.String"},
 		}, false},
-		{"session", 0x07, greys.SessionsCommand{}, []greys.Reply{&greys.Sessions{ProcessID: 79321, Sessions: []greys.Session{
+		{"session", 0x07, javamethods.SessionsCommand{}, []javamethods.Reply{&javamethods.Sessions{ProcessID: 79321, Sessions: []javamethods.Session{
 			{ID: 1, Duration: 5 * time.Minute, Charset: "utf-8", From: "127.0.0.1:64702", To: "127.0.0.1:3658"},
 		}}}, false},
-		{"stack", 0x08, greys.StackCommand{Target: anyMethod(utils)}, []greys.Reply{&documentedStack}, false},
-		{"records", 0x09, greys.RecordsCommand{}, []greys.Reply{
-			&greys.Record{
+		{"stack", 0x08, javamethods.StackCommand{Target: anyMethod(utils)}, []javamethods.Reply{&documentedStack}, false},
+		{"records", 0x09, javamethods.RecordsCommand{}, []javamethods.Reply{
+			&javamethods.Record{
 				Index: 1000, Time: time.Date(2015, 9, 27, 10, 17, 25, 0, time.UTC), Cost: time.Millisecond, Returned: true,
 				Object: "0x4b1210ee", Class: "com.alibaba.AgentTest", Method: "print",
 			},
-			&greys.Record{
+			&javamethods.Record{
 				Index: 1001, Time: time.Date(2015, 9, 27, 10, 17, 26, 0, time.UTC), Cost: 2 * time.Millisecond, Returned: true,
 				Object: "0x4b1210ee", Class: "com.alibaba.AgentTest", Method: "print",
 			},
 		}, false},
-		{"record-detail", 0x0a, greys.RecordDetailCommand{Index: 1003}, []greys.Reply{&greys.RecordDetail{
-			Record: greys.Record{
+		{"record-detail", 0x0a, javamethods.RecordDetailCommand{Index: 1003}, []javamethods.Reply{&javamethods.RecordDetail{
+			Record: javamethods.Record{
 				Index: 1003, Time: time.Date(2015, 9, 27, 22, 22, 56, 0, time.UTC), Cost: time.Millisecond, Threw: true,
 				Object: "0x4b1210ee", Class: "com.alibaba.AgentTest", Method: "printAddress",
 			},
@@ -91,7 +91,7 @@ func allOfTheDocument(tb testing.TB) []documented {
 	}
 }
 
-var documentedClass = greys.Class{
+var documentedClass = javamethods.Class{
 	Name: "com.alibaba.AgentTest", CodeSource: "/Users/vlinux/temp/agent-test/target/", Modifier: "1",
 	Annotations: []string{"com.github.ompc.greys.core.command.annotation.Cmd"},
 	Interfaces:  []string{"com.github.ompc.greys.core.command.Command"},
@@ -101,16 +101,16 @@ var documentedClass = greys.Class{
 		"sun.misc.Launcher$AppClassLoader@58644d46",
 		"sun.misc.Launcher$ExtClassLoader@7ea987ac",
 	},
-	Fields: []greys.Field{
+	Fields: []javamethods.Field{
 		{Modifier: "5", Type: "java.lang.String", Name: "DEFAULT_PROMPT", Value: "ga?>"},
 		{Modifier: "5", Type: "java.lang.String", Name: "ABORT_MSG", Value: "Press Ctrl+D to abort."},
 		{Modifier: "5", Type: "java.lang.String", Name: "SPY_CLASSNAME", Value: "com.github.ompc.greys.agent.Spy"},
 	},
 }
 
-var documentedStack = greys.CallStack{
-	Thread: greys.Thread{Name: "main", ID: 1, Priority: 5},
-	Frames: []greys.Frame{
+var documentedStack = javamethods.CallStack{
+	Thread: javamethods.Thread{Name: "main", ID: 1, Priority: 5},
+	Frames: []javamethods.Frame{
 		{Class: "com.alibaba.AgentTest", Method: "print", File: "AgentTest.java", Line: -1},
 		{Class: "sun.reflect.NativeConstructorAccessorImpl", Method: "newInstance0", File: "NativeConstructorAccessorImpl.java", Line: -2},
 		{Class: "sun.reflect.NativeConstructorAccessorImpl", Method: "newInstance", File: "NativeConstructorAccessorImpl.java", Line: 62},
@@ -148,22 +148,22 @@ func TestRequestsEqualTheDocumentsSamples(t *testing.T) {
 }
 
 func TestAnIncompleteCommandHasNoRequest(t *testing.T) {
-	whole := greys.Target{Class: pattern(t, "a"), Method: pattern(t, "b")}
-	for _, command := range []greys.Command{
-		greys.MonitorCommand{Target: whole},
-		greys.MonitorCommand{Target: whole, Cycle: 1500 * time.Millisecond},
-		greys.MonitorCommand{Target: greys.Target{Class: pattern(t, "a")}, Cycle: time.Second},
-		greys.StackCommand{Target: greys.Target{Method: pattern(t, "a")}},
-		greys.MethodsCommand{}, greys.ClassesCommand{}, greys.ResetCommand{},
+	whole := javamethods.Target{Class: pattern(t, "a"), Method: pattern(t, "b")}
+	for _, command := range []javamethods.Command{
+		javamethods.MonitorCommand{Target: whole},
+		javamethods.MonitorCommand{Target: whole, Cycle: 1500 * time.Millisecond},
+		javamethods.MonitorCommand{Target: javamethods.Target{Class: pattern(t, "a")}, Cycle: time.Second},
+		javamethods.StackCommand{Target: javamethods.Target{Method: pattern(t, "a")}},
+		javamethods.MethodsCommand{}, javamethods.ClassesCommand{}, javamethods.ResetCommand{},
 	} {
 		_, _, err := AppendCommand(nil, command, UsualCodes())
 		require.Error(t, err, "%#v", command)
-		assert.NotErrorIs(t, err, greys.ErrUnsupported)
+		assert.NotErrorIs(t, err, javamethods.ErrUnsupported)
 	}
-	_, data, err := AppendCommand(nil, greys.StackCommand{Target: whole, Limit: 17}, UsualCodes())
+	_, data, err := AppendCommand(nil, javamethods.StackCommand{Target: whole, Limit: 17}, UsualCodes())
 	require.NoError(t, err)
 	assert.Contains(t, string(data), `"limit":"17"`)
-	_, data, err = AppendCommand(nil, greys.ClassesCommand{Class: pattern(t, "a")}, UsualCodes())
+	_, data, err = AppendCommand(nil, javamethods.ClassesCommand{Class: pattern(t, "a")}, UsualCodes())
 	require.NoError(t, err)
 	assert.Contains(t, string(data), `"is-display-fields":"false"`, "values of fields are read only on request")
 }
@@ -184,10 +184,10 @@ func TestIncompleteRequestsAreErrors(t *testing.T) {
 		require.ErrorContains(t, err, message)
 	}
 	_, err := ParseCommand(Request{Type: 7}, Codes{})
-	require.ErrorIs(t, err, greys.ErrUnsupported, "it has no code")
+	require.ErrorIs(t, err, javamethods.ErrUnsupported, "it has no code")
 	command, err := ParseCommand(Request{Type: Reset, Data: []byte(`{'class-pattern':'a',}`)}, Codes{})
 	require.NoError(t, err, "requests may be sloppy, too")
-	assert.Equal(t, greys.ResetCommand{Class: pattern(t, "a")}, command)
+	assert.Equal(t, javamethods.ResetCommand{Class: pattern(t, "a")}, command)
 }
 
 func TestEachCodeBelongsToOneRequest(t *testing.T) {
@@ -211,8 +211,8 @@ func TestTheDocumentsRepliesAreRead(t *testing.T) {
 }
 
 // decoded returns the answers in data.
-func decoded(command greys.Command, data []byte) (replies []greys.Reply, tolerated bool, err error) {
+func decoded(command javamethods.Command, data []byte) (replies []javamethods.Reply, tolerated bool, err error) {
 	d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
-	tolerated, err = d.decode(command, data, func(r greys.Reply) { replies = append(replies, kept(r)) })
+	tolerated, err = d.decode(command, data, func(r javamethods.Reply) { replies = append(replies, kept(r)) })
 	return replies, tolerated, err
 }

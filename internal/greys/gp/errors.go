@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 var (
@@ -34,8 +34,8 @@ func (e *ProtocolError) Error() string {
 	return fmt.Sprintf("byte %d: expected %s, got %s", e.Offset, e.Expected, e.Got)
 }
 
-// CodeError is the error for the return code of a failure. It wraps greys.ErrUnsupported for [TypeUnsupported], and
-// greys.ErrRefused for all codes except [VersionUnsupported].
+// CodeError is the error for the return code of a failure. It wraps javamethods.ErrUnsupported for [TypeUnsupported], and
+// javamethods.ErrRefused for all codes except [VersionUnsupported].
 type CodeError struct {
 	Code ReturnCode
 	// Text is the beginning of the reply's data; empty means none.
@@ -70,9 +70,9 @@ func (e *CodeError) Error() string {
 // Unwrap returns the reason as an error of package greys.
 func (e *CodeError) Unwrap() error {
 	if e.Code == TypeUnsupported {
-		return greys.ErrUnsupported
+		return javamethods.ErrUnsupported
 	}
-	return greys.ErrRefused
+	return javamethods.ErrRefused
 }
 
 // failure returns the error for a failing return code and its data.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // FuzzJSON compares the scanner with encoding/json on any bytes. Differences are allowed only for deep nesting and for
@@ -75,7 +75,7 @@ func checkError(t *testing.T, data []byte, err error) {
 }
 
 // everyCommand returns all commands of GP.
-func everyCommand(tb testing.TB) (commands []greys.Command) {
+func everyCommand(tb testing.TB) (commands []javamethods.Command) {
 	for _, d := range allOfTheDocument(tb) {
 		commands = append(commands, d.command)
 	}
@@ -119,7 +119,7 @@ func FuzzReplies(f *testing.F) {
 }
 
 // rewritten returns the answers, written in the styles that are JSON.
-func rewritten(t *testing.T, command greys.Command, replies []greys.Reply) (all [][]byte) {
+func rewritten(t *testing.T, command javamethods.Command, replies []javamethods.Reply) (all [][]byte) {
 	if len(replies) == 0 {
 		return nil
 	}
@@ -134,24 +134,24 @@ func rewritten(t *testing.T, command greys.Command, replies []greys.Reply) (all 
 }
 
 // appendAll adds the data of a reply with all these answers; nil means that there is no such reply.
-func (w Writer) appendAll(command greys.Command, replies []greys.Reply) ([]byte, error) {
-	affected, isAffected := replies[0].(*greys.Affected)
+func (w Writer) appendAll(command javamethods.Command, replies []javamethods.Reply) ([]byte, error) {
+	affected, isAffected := replies[0].(*javamethods.Affected)
 	switch command.(type) {
-	case greys.MonitorCommand:
-		var cycle *greys.Statistics
+	case javamethods.MonitorCommand:
+		var cycle *javamethods.Statistics
 		if !isAffected || len(replies) > 1 {
-			cycle = replies[len(replies)-1].(*greys.Statistics)
+			cycle = replies[len(replies)-1].(*javamethods.Statistics)
 		}
 		if isAffected && affected.Rows != 0 {
 			return nil, nil
 		}
 		return w.AppendMonitor(nil, affected, cycle), nil
-	case greys.RecordsCommand, greys.ClassesCommand, greys.MethodsCommand:
+	case javamethods.RecordsCommand, javamethods.ClassesCommand, javamethods.MethodsCommand:
 		if isAffected {
 			return nil, nil
 		}
 		return w.appendList(replies), nil
-	case greys.ResetCommand:
+	case javamethods.ResetCommand:
 		if affected.Classes != 0 || affected.Methods != 0 {
 			return nil, nil
 		}
@@ -160,26 +160,26 @@ func (w Writer) appendAll(command greys.Command, replies []greys.Reply) ([]byte,
 	if isAffected {
 		return nil, nil
 	}
-	if d, is := replies[0].(*greys.RecordDetail); is && (!d.Returned && d.Return != "" || !d.Threw && d.Exception != "") {
+	if d, is := replies[0].(*javamethods.RecordDetail); is && (!d.Returned && d.Return != "" || !d.Threw && d.Exception != "") {
 		return nil, nil
 	}
 	return w.Append(nil, replies[0])
 }
 
-func (w Writer) appendList(replies []greys.Reply) []byte {
-	var records []greys.Record
-	var classes []greys.Class
-	var methods []greys.Method
+func (w Writer) appendList(replies []javamethods.Reply) []byte {
+	var records []javamethods.Record
+	var classes []javamethods.Class
+	var methods []javamethods.Method
 	for _, r := range replies {
 		switch r := r.(type) {
-		case *greys.Record:
+		case *javamethods.Record:
 			records = append(records, *r)
-		case *greys.Class:
+		case *javamethods.Class:
 			if len(r.Kinds) > 0 { // their order and repetitions are not written
 				return nil
 			}
 			classes = append(classes, *r)
-		case *greys.Method:
+		case *javamethods.Method:
 			methods = append(methods, *r)
 		}
 	}
@@ -207,7 +207,7 @@ func FuzzRequests(f *testing.F) {
 			}
 			command, err := ParseCommand(r, UsualCodes())
 			switch {
-			case errors.Is(err, greys.ErrUnsupported):
+			case errors.Is(err, javamethods.ErrUnsupported):
 				continue
 			case err != nil:
 				checkError(t, r.Data, err)
@@ -261,7 +261,7 @@ func FuzzClient(f *testing.F) {
 		c := NewClient(h, Config{Codes: UsualCodes(), MaxFrame: 1 << 20, MaxWaiting: 1 << 10, MaxTolerated: 1 << 12})
 		var running sync.WaitGroup
 		for _, command := range commands {
-			running.Go(func() { _ = c.Run(t.Context(), command, func(greys.Reply) {}) })
+			running.Go(func() { _ = c.Run(t.Context(), command, func(javamethods.Reply) {}) })
 		}
 		err := c.Serve(t.Context())
 		require.Error(t, err)

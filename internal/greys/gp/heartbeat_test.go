@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 func TestAnyReplyAnswersAHeartbeat(t *testing.T) {
@@ -34,7 +34,7 @@ func TestAnyReplyAnswersAHeartbeat(t *testing.T) {
 
 func TestUnansweredHeartbeatsEndTheConnection(t *testing.T) {
 	c, p, served := serving(t, Config{Heartbeat: time.Millisecond, MaxUnanswered: 3})
-	watching := run(t.Context(), t, c, greys.ClassesCommand{Class: pattern(t, "a")})
+	watching := run(t.Context(), t, c, javamethods.ClassesCommand{Class: pattern(t, "a")})
 	heartbeats := 0
 	for {
 		r, err := p.requests.Next()

@@ -6,29 +6,29 @@ package gp
 import (
 	"slices"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // kept returns a copy of a reply that stays valid.
-func kept(reply greys.Reply) greys.Reply {
+func kept(reply javamethods.Reply) javamethods.Reply {
 	switch r := reply.(type) {
-	case *greys.Version:
+	case *javamethods.Version:
 		return ptr(*r)
-	case *greys.Affected:
+	case *javamethods.Affected:
 		return ptr(*r)
-	case *greys.Sessions:
-		return &greys.Sessions{ProcessID: r.ProcessID, Sessions: slices.Clone(r.Sessions)}
-	case *greys.Statistics:
-		return &greys.Statistics{Methods: slices.Clone(r.Methods)}
-	case *greys.CallStack:
-		return &greys.CallStack{Thread: r.Thread, Frames: slices.Clone(r.Frames)}
-	case *greys.Record:
+	case *javamethods.Sessions:
+		return &javamethods.Sessions{ProcessID: r.ProcessID, Sessions: slices.Clone(r.Sessions)}
+	case *javamethods.Statistics:
+		return &javamethods.Statistics{Methods: slices.Clone(r.Methods)}
+	case *javamethods.CallStack:
+		return &javamethods.CallStack{Thread: r.Thread, Frames: slices.Clone(r.Frames)}
+	case *javamethods.Record:
 		return ptr(*r)
-	case *greys.RecordDetail:
+	case *javamethods.RecordDetail:
 		return ptr(*r)
-	case *greys.Class:
+	case *javamethods.Class:
 		return ptr(*r)
-	case *greys.Method:
+	case *javamethods.Method:
 		return ptr(*r)
 	default:
 		panic(reply)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // patienceOfTests is how long a test waits for an expected event.
@@ -89,23 +89,23 @@ func (p *peer) raw(data string) {
 // running is a command that runs.
 type running struct {
 	t       *testing.T
-	replies chan greys.Reply
+	replies chan javamethods.Reply
 	over    chan error
 }
 
 // run starts a command.
-func run(ctx context.Context, t *testing.T, c *Client, command greys.Command) *running {
-	r := &running{t: t, replies: make(chan greys.Reply, 1000), over: make(chan error, 1)}
+func run(ctx context.Context, t *testing.T, c *Client, command javamethods.Command) *running {
+	r := &running{t: t, replies: make(chan javamethods.Reply, 1000), over: make(chan error, 1)}
 	go func() {
-		r.over <- c.Run(ctx, command, func(reply greys.Reply) { r.replies <- kept(reply) })
+		r.over <- c.Run(ctx, command, func(reply javamethods.Reply) { r.replies <- kept(reply) })
 	}()
 	return r
 }
 
-func (r *running) next() greys.Reply { r.t.Helper(); return receive(r.t, r.replies) }
+func (r *running) next() javamethods.Reply { r.t.Helper(); return receive(r.t, r.replies) }
 
 func (r *running) end() error { r.t.Helper(); return receive(r.t, r.over) }
 
-func monitor(t *testing.T) greys.MonitorCommand {
-	return greys.MonitorCommand{Target: greys.Target{Class: pattern(t, "a.*"), Method: pattern(t, "*")}, Cycle: time.Second}
+func monitor(t *testing.T) javamethods.MonitorCommand {
+	return javamethods.MonitorCommand{Target: javamethods.Target{Class: pattern(t, "a.*"), Method: pattern(t, "*")}, Cycle: time.Second}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // probed probes a server whose reaction to the request is do.
@@ -132,17 +132,17 @@ func TestAClientUsesTheProbedConnection(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- c.Serve(ctx) }()
-	asking := run(t.Context(), t, c, greys.VersionCommand{})
+	asking := run(t.Context(), t, c, javamethods.VersionCommand{})
 	require.NoError(t, asking.end())
 	assert.Len(t, asking.replies, 1, "the probe's answer")
 
-	asking = run(t.Context(), t, c, greys.SessionsCommand{})
+	asking = run(t.Context(), t, c, javamethods.SessionsCommand{})
 	r := p.request(UsualCodes().Sessions)
 	assert.EqualValues(t, 2, r.SendID)
 	p.answer(r.SendID, Done, `{"pid":1,"items":[]}`)
 	require.NoError(t, asking.end())
 
-	asking = run(t.Context(), t, c, greys.VersionCommand{})
+	asking = run(t.Context(), t, c, javamethods.VersionCommand{})
 	r = p.request(Version)
 	assert.EqualValues(t, 3, r.SendID, "a second VersionCommand sends a request")
 	p.answer(r.SendID, Done, versionIs)
@@ -156,7 +156,7 @@ func TestAClientUsesTheProbedConnection(t *testing.T) {
 func TestARefusedProbeFailsTheFirstVersionCommand(t *testing.T) {
 	conn, _, how, err := probed(t.Context(), t, Config{}, func(p *peer, r Request) { p.answer(r.SendID, VersionUnsupported, "2") })
 	require.NoError(t, err)
-	err = how.Client(conn, Config{}).Run(t.Context(), greys.VersionCommand{}, func(greys.Reply) {})
+	err = how.Client(conn, Config{}).Run(t.Context(), javamethods.VersionCommand{}, func(javamethods.Reply) {})
 	var version *VersionError
 	require.ErrorAs(t, err, &version)
 	assert.Equal(t, "2", version.Theirs)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // anything makes random values of a server.
@@ -42,22 +42,22 @@ func (r anything) millis() time.Duration {
 
 func (r anything) second() time.Time { return time.Unix(r.Int64N(9_000_000_000), 0) }
 
-func (r anything) record(place *time.Location) greys.Record {
+func (r anything) record(place *time.Location) javamethods.Record {
 	// A local time can exist twice when clocks are set back. The text does not show which one it is.
 	at, err := time.ParseInLocation(localLayout, r.second().In(place).Format(localLayout), place)
 	if err != nil {
 		panic(err)
 	}
-	return greys.Record{
+	return javamethods.Record{
 		Index: r.number(), Time: at, Cost: r.millis(), Returned: r.IntN(2) == 0, Threw: r.IntN(2) == 0,
 		Object: r.word(), Class: r.word(), Method: r.word(),
 	}
 }
 
-func (r anything) statistics() *greys.Statistics {
-	s := &greys.Statistics{Methods: []greys.MethodStatistics{}}
+func (r anything) statistics() *javamethods.Statistics {
+	s := &javamethods.Statistics{Methods: []javamethods.MethodStatistics{}}
 	for range r.IntN(4) {
-		m := greys.MethodStatistics{
+		m := javamethods.MethodStatistics{
 			Time: time.UnixMilli(r.Int64N(maxMillis)).UTC(), Class: r.word(), Method: r.word(), Calls: r.number(),
 		}
 		m.Succeeded = r.Int64N(m.Calls + 1)
@@ -70,27 +70,27 @@ func (r anything) statistics() *greys.Statistics {
 	return s
 }
 
-func (r anything) sessions() *greys.Sessions {
-	s := &greys.Sessions{ProcessID: 1 + r.number(), Sessions: []greys.Session{}}
+func (r anything) sessions() *javamethods.Sessions {
+	s := &javamethods.Sessions{ProcessID: 1 + r.number(), Sessions: []javamethods.Session{}}
 	for range r.IntN(3) {
-		s.Sessions = append(s.Sessions, greys.Session{ID: -r.number(), Duration: r.millis(), Charset: r.word(), From: r.word(), To: r.word()})
+		s.Sessions = append(s.Sessions, javamethods.Session{ID: -r.number(), Duration: r.millis(), Charset: r.word(), From: r.word(), To: r.word()})
 	}
 	return s
 }
 
-func (r anything) stack() *greys.CallStack {
-	s := &greys.CallStack{
-		Thread: greys.Thread{Name: r.word(), ID: r.number(), Daemon: r.IntN(2) == 0, Priority: int32(r.IntN(10)) - 1},
-		Frames: []greys.Frame{},
+func (r anything) stack() *javamethods.CallStack {
+	s := &javamethods.CallStack{
+		Thread: javamethods.Thread{Name: r.word(), ID: r.number(), Daemon: r.IntN(2) == 0, Priority: int32(r.IntN(10)) - 1},
+		Frames: []javamethods.Frame{},
 	}
 	for range r.IntN(4) {
-		s.Frames = append(s.Frames, greys.Frame{Class: r.word(), Method: r.word(), File: []string{"", r.word()}[r.IntN(2)], Line: int32(r.IntN(100)) - 2})
+		s.Frames = append(s.Frames, javamethods.Frame{Class: r.word(), Method: r.word(), File: []string{"", r.word()}[r.IntN(2)], Line: int32(r.IntN(100)) - 2})
 	}
 	return s
 }
 
-func (r anything) class() greys.Class {
-	c := greys.Class{
+func (r anything) class() javamethods.Class {
+	c := javamethods.Class{
 		Name: r.word(), CodeSource: r.word(), Modifier: r.word(), Annotations: r.words(), Interfaces: r.words(), Super: r.word(), Loaders: r.words(),
 	}
 	for _, kind := range kinds {
@@ -99,55 +99,55 @@ func (r anything) class() greys.Class {
 		}
 	}
 	for range r.IntN(3) {
-		c.Fields = append(c.Fields, greys.Field{Modifier: r.word(), Type: r.word(), Name: r.word(), Value: r.word()})
+		c.Fields = append(c.Fields, javamethods.Field{Modifier: r.word(), Type: r.word(), Name: r.word(), Value: r.word()})
 	}
 	return c
 }
 
-func (r anything) method() greys.Method {
-	return greys.Method{
+func (r anything) method() javamethods.Method {
+	return javamethods.Method{
 		Class: r.word(), Name: r.word(), Modifier: r.word(), Annotations: r.words(), Parameters: r.words(), Exceptions: r.words(), Return: r.word(),
 	}
 }
 
 // encodedReply is the data of a reply and their meaning.
 type encodedReply struct {
-	command greys.Command
+	command javamethods.Command
 	data    []byte
-	replies []greys.Reply
+	replies []javamethods.Reply
 }
 
 // all returns random replies to every command.
 func (r anything) all(t testing.TB, w Writer) (all []encodedReply) {
-	one := func(command greys.Command, reply greys.Reply) {
+	one := func(command javamethods.Command, reply javamethods.Reply) {
 		data, err := w.Append(nil, reply)
 		require.NoError(t, err)
-		all = append(all, encodedReply{command, data, []greys.Reply{reply}})
+		all = append(all, encodedReply{command, data, []javamethods.Reply{reply}})
 	}
-	one(greys.VersionCommand{}, &greys.Version{Text: r.word()})
-	one(greys.SessionsCommand{}, r.sessions())
-	one(greys.StackCommand{}, r.stack())
-	detail := &greys.RecordDetail{Record: r.record(w.Location), Parameters: r.words()}
+	one(javamethods.VersionCommand{}, &javamethods.Version{Text: r.word()})
+	one(javamethods.SessionsCommand{}, r.sessions())
+	one(javamethods.StackCommand{}, r.stack())
+	detail := &javamethods.RecordDetail{Record: r.record(w.Location), Parameters: r.words()}
 	if detail.Returned {
 		detail.Return = r.word()
 	}
 	if detail.Threw {
 		detail.Exception = r.word()
 	}
-	one(greys.RecordDetailCommand{}, detail)
-	affected, statistics := &greys.Affected{Classes: r.number(), Methods: r.number()}, r.statistics()
-	reset := &greys.Affected{Rows: r.number()}
+	one(javamethods.RecordDetailCommand{}, detail)
+	affected, statistics := &javamethods.Affected{Classes: r.number(), Methods: r.number()}, r.statistics()
+	reset := &javamethods.Affected{Rows: r.number()}
 	all = append(all,
-		encodedReply{greys.MonitorCommand{}, w.AppendMonitor(nil, affected, statistics), []greys.Reply{affected, statistics}},
-		encodedReply{greys.MonitorCommand{}, w.AppendMonitor(nil, affected, nil), []greys.Reply{affected}},
-		encodedReply{greys.MonitorCommand{}, w.AppendMonitor(nil, nil, statistics), []greys.Reply{statistics}},
-		encodedReply{greys.ResetCommand{}, w.AppendReset(nil, reset.Rows), []greys.Reply{reset}},
+		encodedReply{javamethods.MonitorCommand{}, w.AppendMonitor(nil, affected, statistics), []javamethods.Reply{affected, statistics}},
+		encodedReply{javamethods.MonitorCommand{}, w.AppendMonitor(nil, affected, nil), []javamethods.Reply{affected}},
+		encodedReply{javamethods.MonitorCommand{}, w.AppendMonitor(nil, nil, statistics), []javamethods.Reply{statistics}},
+		encodedReply{javamethods.ResetCommand{}, w.AppendReset(nil, reset.Rows), []javamethods.Reply{reset}},
 	)
-	records, classes, methods := []greys.Record{}, []greys.Class{}, []greys.Method{}
-	lists := []encodedReply{{command: greys.RecordsCommand{}}, {command: greys.ClassesCommand{}}, {command: greys.MethodsCommand{}}}
+	records, classes, methods := []javamethods.Record{}, []javamethods.Class{}, []javamethods.Method{}
+	lists := []encodedReply{{command: javamethods.RecordsCommand{}}, {command: javamethods.ClassesCommand{}}, {command: javamethods.MethodsCommand{}}}
 	for range r.IntN(4) {
 		records, classes, methods = append(records, r.record(w.Location)), append(classes, r.class()), append(methods, r.method())
-		for i, reply := range []greys.Reply{ptr(records[len(records)-1]), ptr(classes[len(classes)-1]), ptr(methods[len(methods)-1])} {
+		for i, reply := range []javamethods.Reply{ptr(records[len(records)-1]), ptr(classes[len(classes)-1]), ptr(methods[len(methods)-1])} {
 			lists[i].replies = append(lists[i].replies, reply)
 		}
 	}
@@ -169,8 +169,8 @@ func TestWrittenRepliesAreReadBack(t *testing.T) {
 				decoders[fmt.Sprintf("%T", s.command)] = d
 			}
 			d.affectedDelivered = false
-			var got []greys.Reply
-			_, err := d.decode(s.command, s.data, func(reply greys.Reply) { got = append(got, kept(reply)) })
+			var got []javamethods.Reply
+			_, err := d.decode(s.command, s.data, func(reply javamethods.Reply) { got = append(got, kept(reply)) })
 			require.NoError(t, err, "%s", s.data)
 			require.Equal(t, s.replies, got, "%s", s.data)
 		}

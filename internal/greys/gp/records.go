@@ -6,7 +6,7 @@ package gp
 import (
 	"math"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // readRecords reads the reply to the request for recorded calls ("搜索调用记录").
@@ -27,7 +27,7 @@ func (d *decoder) readRecords() {
 
 // readRecordDetail reads the reply to the request for one recorded call ("调用记录详情").
 func (d *decoder) readRecordDetail() {
-	d.detail = greys.RecordDetail{Record: unread}
+	d.detail = javamethods.RecordDetail{Record: unread}
 	at, empty := d.at, true
 	d.members(func(key []byte) {
 		empty = false
@@ -55,10 +55,10 @@ func (d *decoder) readRecordDetail() {
 const maxParameters = 255
 
 // unread is a record before reading.
-var unread = greys.Record{Index: -1, Cost: -1}
+var unread = javamethods.Record{Index: -1, Cost: -1}
 
 // readRecord reads the member of a record and reports whether the key is known.
-func (d *decoder) readRecord(r *greys.Record, key []byte) bool {
+func (d *decoder) readRecord(r *javamethods.Record, key []byte) bool {
 	switch string(key) {
 	case "index":
 		r.Index = d.integer(0, math.MaxInt64)
@@ -83,7 +83,7 @@ func (d *decoder) readRecord(r *greys.Record, key []byte) bool {
 }
 
 // requireRecord fails if a record lacks a required member.
-func (d *decoder) requireRecord(r *greys.Record, at int) {
+func (d *decoder) requireRecord(r *javamethods.Record, at int) {
 	d.require(r.Index >= 0 && r.Cost >= 0 && !r.Time.IsZero(), at, "index, timestamp and cost")
 	d.require(r.Class != "" && r.Method != "", at, "classname and method-name")
 }

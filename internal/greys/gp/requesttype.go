@@ -19,7 +19,7 @@ const (
 )
 
 // Codes are the types of requests that the document describes without a code. A request whose code is 0 is not sent:
-// greys.ErrUnsupported.
+// javamethods.ErrUnsupported.
 type Codes struct{ Sessions, Stack, Records, RecordDetail RequestType }
 
 // UsualCodes continue the document's codes, in its order.

@@ -8,15 +8,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // Run sends a command and calls each for every answer, in order, until the server ends it: then the error is nil. If
 // ctx ends first, the error is ctx's. GP has no message to cancel a request, so later replies are ignored. Every other
-// error includes the peer and the command: a *CodeError; greys.ErrUnsupported if GP or Config.Codes has no such
+// error includes the peer and the command: a *CodeError; javamethods.ErrUnsupported if GP or Config.Codes has no such
 // request; ErrTooSlow; ErrTooMany; a *ProtocolError if the last reply was invalid or a required answer is missing; or
 // the reason why the connection ended. An answer is valid until each returns. Serve has to run at the same time.
-func (c *Client) Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
+func (c *Client) Run(ctx context.Context, command javamethods.Command, each func(javamethods.Reply)) error {
 	err := c.run(ctx, command, each)
 	if err == nil || err == ctx.Err() {
 		return err
@@ -24,7 +24,7 @@ func (c *Client) Run(ctx context.Context, command greys.Command, each func(greys
 	return fmt.Errorf("GP server %v, %s: %w", c.conn.RemoteAddr(), nameOf(command), err)
 }
 
-func (c *Client) run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
+func (c *Client) run(ctx context.Context, command javamethods.Command, each func(javamethods.Reply)) error {
 	requestType, data, err := AppendCommand(nil, command, c.config.Codes)
 	if err != nil {
 		return err
@@ -52,8 +52,8 @@ func (c *Client) run(ctx context.Context, command greys.Command, each func(greys
 
 // answered returns the probe's answer if it is a complete answer to the command; nil means that the request has to be
 // sent.
-func (c *Client) answered(command greys.Command) *Answer {
-	if _, is := command.(greys.VersionCommand); !is {
+func (c *Client) answered(command javamethods.Command) *Answer {
+	if _, is := command.(javamethods.VersionCommand); !is {
 		return nil
 	}
 	c.mu.Lock()
@@ -142,8 +142,8 @@ func (c *Client) receive(ctx context.Context, q *queue, r *reception) error {
 // reception handles the replies to one request.
 type reception struct {
 	client  *Client
-	command greys.Command
-	each    func(greys.Reply)
+	command javamethods.Command
+	each    func(javamethods.Reply)
 	decoder *decoder
 	// err is the result of the request.
 	err error

@@ -6,7 +6,7 @@ package gp
 import (
 	"math"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // readVersion reads the reply to the request for the version ("获取服务端版本").
@@ -23,7 +23,7 @@ func (d *decoder) readVersion() {
 
 // readSessions reads the reply to the request for sessions ("会话状态").
 func (d *decoder) readSessions() {
-	d.sessions = greys.Sessions{Sessions: reused(d.sessions.Sessions)}
+	d.sessions = javamethods.Sessions{Sessions: reused(d.sessions.Sessions)}
 	at := d.at
 	d.members(func(key []byte) {
 		switch string(key) {
@@ -32,7 +32,7 @@ func (d *decoder) readSessions() {
 		case "items":
 			d.hasItems = d.peek() == '['
 			d.elements(func() {
-				d.sessions.Sessions = append(d.sessions.Sessions, greys.Session{})
+				d.sessions.Sessions = append(d.sessions.Sessions, javamethods.Session{})
 				d.readSession(&d.sessions.Sessions[len(d.sessions.Sessions)-1])
 			})
 		default:
@@ -42,7 +42,7 @@ func (d *decoder) readSessions() {
 	d.require(!d.hasItems || d.sessions.ProcessID != 0, at, "pid")
 }
 
-func (d *decoder) readSession(s *greys.Session) {
+func (d *decoder) readSession(s *javamethods.Session) {
 	at, hasID := d.at, false
 	d.members(func(key []byte) {
 		switch string(key) {

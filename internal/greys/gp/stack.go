@@ -6,12 +6,12 @@ package gp
 import (
 	"math"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // readStack reads the reply to stack ("方法调用堆栈").
 func (d *decoder) readStack() {
-	d.stack = greys.CallStack{Frames: reused(d.stack.Frames)}
+	d.stack = javamethods.CallStack{Frames: reused(d.stack.Frames)}
 	thread := &d.stack.Thread
 	d.members(func(key []byte) {
 		switch string(key) {
@@ -26,7 +26,7 @@ func (d *decoder) readStack() {
 		case "items":
 			d.hasItems = d.peek() == '['
 			d.elements(func() {
-				d.stack.Frames = append(d.stack.Frames, greys.Frame{Line: -1})
+				d.stack.Frames = append(d.stack.Frames, javamethods.Frame{Line: -1})
 				d.readFrame(&d.stack.Frames[len(d.stack.Frames)-1])
 			})
 		default:
@@ -35,7 +35,7 @@ func (d *decoder) readStack() {
 	})
 }
 
-func (d *decoder) readFrame(f *greys.Frame) {
+func (d *decoder) readFrame(f *javamethods.Frame) {
 	at := d.at
 	d.members(func(key []byte) {
 		switch string(key) {

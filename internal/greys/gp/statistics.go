@@ -6,20 +6,20 @@ package gp
 import (
 	"fmt"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // readStatistics reads the reply to monitor ("监控方法调用").
 func (d *decoder) readStatistics() {
 	d.statistics.Methods = reused(d.statistics.Methods)
 	d.readItems(func() {
-		d.statistics.Methods = append(d.statistics.Methods, greys.MethodStatistics{Calls: -1, Succeeded: -1, Failed: -1})
+		d.statistics.Methods = append(d.statistics.Methods, javamethods.MethodStatistics{Calls: -1, Succeeded: -1, Failed: -1})
 		d.readMethodStatistics(&d.statistics.Methods[len(d.statistics.Methods)-1])
 	})
 }
 
 // readMethodStatistics reads the statistics of one method. It skips the failure rate, which follows from the counts.
-func (d *decoder) readMethodStatistics(m *greys.MethodStatistics) {
+func (d *decoder) readMethodStatistics(m *javamethods.MethodStatistics) {
 	at := d.at
 	d.members(func(key []byte) {
 		switch string(key) {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // patience is how long a test waits for an expected event.
@@ -88,13 +88,13 @@ func (p *played) client(config gp.Config) (c *gp.Client, served func() error) {
 	}
 }
 
-func target(t *testing.T, class, method string) greys.Target {
-	return greys.Target{Class: pattern(t, class), Method: pattern(t, method)}
+func target(t *testing.T, class, method string) javamethods.Target {
+	return javamethods.Target{Class: pattern(t, class), Method: pattern(t, method)}
 }
 
-func pattern(t *testing.T, text string) greys.Pattern {
+func pattern(t *testing.T, text string) javamethods.Pattern {
 	t.Helper()
-	p, err := greys.NewPattern(text)
+	p, err := javamethods.NewPattern(text)
 	require.NoError(t, err)
 	return p
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // short is a short delay.
@@ -117,7 +117,7 @@ func TestTheConsoleReportsEveryCall(t *testing.T) {
 	h := &monitored{counts: Counts{}}
 	over := make(chan error, 1)
 	go func() {
-		over <- p.consoleClient().Run(ctx, greys.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, h.reply)
+		over <- p.consoleClient().Run(ctx, javamethods.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, h.reply)
 	}()
 	eventually(t, func() bool { return p.truth().Rests }, "the program has made all calls")
 	rested := h.count()
@@ -126,41 +126,41 @@ func TestTheConsoleReportsEveryCall(t *testing.T) {
 	require.ErrorIs(t, <-over, context.Canceled)
 	assert.Equal(t, calls(p.truth().Reported), h.all())
 	assert.Greater(t, h.all().Sum().Calls, int64(2000))
-	assert.Equal(t, greys.Affected{Classes: 10, Methods: 100}, h.affected)
+	assert.Equal(t, javamethods.Affected{Classes: 10, Methods: 100}, h.affected)
 }
 
 func TestEveryCommandOfTheConsoleIsAnswered(t *testing.T) {
 	p := play(t, Options{Program: ProgramOptions{Rate: 2000, RecordEvery: 10, Failures: 0.5}, ProcessID: 79321, EndDelay: short})
 	c := p.consoleClient()
-	ask := func(command greys.Command) (replies []greys.Reply) {
-		require.NoError(t, c.Run(t.Context(), command, func(r greys.Reply) { replies = append(replies, r) }), "%T", command)
+	ask := func(command javamethods.Command) (replies []javamethods.Reply) {
+		require.NoError(t, c.Run(t.Context(), command, func(r javamethods.Reply) { replies = append(replies, r) }), "%T", command)
 		return replies
 	}
 	all := target(t, "*", "*")
-	assert.Equal(t, []greys.Reply{&greys.Version{Text: "1.7.6.6"}}, ask(greys.VersionCommand{}))
-	sessions := ask(greys.SessionsCommand{})[0].(*greys.Sessions)
+	assert.Equal(t, []javamethods.Reply{&javamethods.Version{Text: "1.7.6.6"}}, ask(javamethods.VersionCommand{}))
+	sessions := ask(javamethods.SessionsCommand{})[0].(*javamethods.Sessions)
 	assert.Equal(t, int64(79321), sessions.ProcessID)
-	assert.Len(t, ask(greys.ClassesCommand{Class: pattern(t, ".*.Service[1-3]"), Regexp: true}), 3)
-	assert.Len(t, ask(greys.MethodsCommand{Target: target(t, "*Service1", "*")}), 10)
-	assert.Len(t, ask(greys.TraceCommand{Target: all, Limit: 20}), 21)
-	assert.Len(t, ask(greys.StackCommand{Target: all, Limit: 5}), 6)
-	assert.Len(t, ask(greys.RecordCommand{Target: all, Limit: 7}), 8)
-	eventually(t, func() bool { return len(ask(greys.RecordsCommand{})) > 7 }, "calls are recorded")
-	detail := ask(greys.RecordDetailCommand{Index: firstRecord})[0].(*greys.RecordDetail)
+	assert.Len(t, ask(javamethods.ClassesCommand{Class: pattern(t, ".*.Service[1-3]"), Regexp: true}), 3)
+	assert.Len(t, ask(javamethods.MethodsCommand{Target: target(t, "*Service1", "*")}), 10)
+	assert.Len(t, ask(javamethods.TraceCommand{Target: all, Limit: 20}), 21)
+	assert.Len(t, ask(javamethods.StackCommand{Target: all, Limit: 5}), 6)
+	assert.Len(t, ask(javamethods.RecordCommand{Target: all, Limit: 7}), 8)
+	eventually(t, func() bool { return len(ask(javamethods.RecordsCommand{})) > 7 }, "calls are recorded")
+	detail := ask(javamethods.RecordDetailCommand{Index: firstRecord})[0].(*javamethods.RecordDetail)
 	assert.Equal(t, int64(firstRecord), detail.Index)
-	require.ErrorIs(t, c.Run(t.Context(), greys.RecordDetailCommand{Index: 1}, nil), greys.ErrRefused)
+	require.ErrorIs(t, c.Run(t.Context(), javamethods.RecordDetailCommand{Index: 1}, nil), javamethods.ErrRefused)
 	truth := p.truth()
 	assert.Equal(t, []int64{20, 5, 7}, []int64{truth.Trees, truth.Stacks, truth.Records})
 	assert.Equal(t, int64(10), truth.Enhanced)
-	ask(greys.ResetCommand{})
+	ask(javamethods.ResetCommand{})
 	assert.Zero(t, p.truth().Enhanced)
 }
 
 func TestTreesMatchTheProgramsCalls(t *testing.T) {
 	p := play(t, Options{Program: ProgramOptions{Rate: 2000, Failures: 0.3}, EndDelay: short})
 	trees, throws, callees := 0, 0, 0
-	err := p.consoleClient().Run(t.Context(), greys.TraceCommand{Target: target(t, "*", "*"), Limit: 100}, func(r greys.Reply) {
-		tree, is := r.(*greys.Tree)
+	err := p.consoleClient().Run(t.Context(), javamethods.TraceCommand{Target: target(t, "*", "*"), Limit: 100}, func(r javamethods.Reply) {
+		tree, is := r.(*javamethods.Tree)
 		if !is {
 			return
 		}

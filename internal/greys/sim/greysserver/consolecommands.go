@@ -8,8 +8,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // consoleRun is a running command.
@@ -48,15 +48,15 @@ func (r *consoleRun) setLoud(silence console.Silence) (before bool) {
 	return before
 }
 
-func (r *consoleRun) runCommand(command greys.Command, loud bool) error {
+func (r *consoleRun) runCommand(command javamethods.Command, loud bool) error {
 	switch command := command.(type) {
-	case greys.MonitorCommand:
+	case javamethods.MonitorCommand:
 		return r.monitor(command, loud)
-	case greys.TraceCommand:
+	case javamethods.TraceCommand:
 		return r.events(command.Target, newEvents(command.Limit), loud, r.tree)
-	case greys.StackCommand:
+	case javamethods.StackCommand:
 		return r.events(command.Target, newEvents(command.Limit), loud, r.stack)
-	case greys.RecordCommand:
+	case javamethods.RecordCommand:
 		w := newEvents(command.Limit)
 		w.records = true
 		return r.events(command.Target, w, loud, r.record)
@@ -73,31 +73,31 @@ func (r *consoleRun) runCommand(command greys.Command, loud bool) error {
 }
 
 // answer returns the answer to a command that ends by itself.
-func (r *consoleRun) answer(command greys.Command, loud bool) (data []byte, err error) {
+func (r *consoleRun) answer(command javamethods.Command, loud bool) (data []byte, err error) {
 	switch command := command.(type) {
-	case greys.VersionCommand:
-		return console.AppendVersion(nil, &greys.Version{Text: r.options.Version}), nil
-	case greys.SessionsCommand:
+	case javamethods.VersionCommand:
+		return console.AppendVersion(nil, &javamethods.Version{Text: r.options.Version}), nil
+	case javamethods.SessionsCommand:
 		return console.AppendSession(nil, r.session(), !loud), nil
-	case greys.ResetCommand:
+	case javamethods.ResetCommand:
 		r.life.reset(func(string) bool { return true })
 		return nil, nil
-	case greys.ClassesCommand:
+	case javamethods.ClassesCommand:
 		classes, err := r.life.classes(command)
 		for i := range classes {
 			data = console.AppendClass(data, &classes[i])
 		}
 		return data, err
-	case greys.MethodsCommand:
+	case javamethods.MethodsCommand:
 		methods, err := r.life.methods(command)
 		return console.AppendMethods(nil, methods), err
-	case greys.RecordsCommand:
-		var records []greys.Record
+	case javamethods.RecordsCommand:
+		var records []javamethods.Record
 		for _, of := range r.life.recorded(-1) {
 			records = append(records, r.row(of.Record))
 		}
 		return console.AppendRecords(nil, records), nil
-	case greys.RecordDetailCommand:
+	case javamethods.RecordDetailCommand:
 		detail, err := r.life.detail(command.Index)
 		if err != nil {
 			return console.AppendNoRecord(nil, command.Index), nil
@@ -109,12 +109,12 @@ func (r *consoleRun) answer(command greys.Command, loud bool) (data []byte, err 
 }
 
 // session returns this session.
-func (r *consoleRun) session() *greys.Sessions {
+func (r *consoleRun) session() *javamethods.Sessions {
 	sessions := r.sessionsOf(r.life)
 	for _, s := range sessions.Sessions {
 		if s.ID == r.id {
 			s.From, s.To = "/"+s.From, "/"+s.To
-			sessions.Sessions = []greys.Session{s}
+			sessions.Sessions = []javamethods.Session{s}
 			break
 		}
 	}
@@ -122,7 +122,7 @@ func (r *consoleRun) session() *greys.Sessions {
 }
 
 // row returns a recorded call in the form of tables: with the simple name of the class.
-func (r *consoleRun) row(of greys.Record) greys.Record {
+func (r *consoleRun) row(of javamethods.Record) javamethods.Record {
 	of.Time = of.Time.In(r.options.Location)
 	of.Class, of.IsSimple = of.Class[len(packageName)+1:], true
 	return of
@@ -136,7 +136,7 @@ func (r *consoleRun) affected(w *watch, loud bool) {
 }
 
 // monitor sends an empty table immediately, and one for each cycle until it is aborted.
-func (r *consoleRun) monitor(command greys.MonitorCommand, loud bool) error {
+func (r *consoleRun) monitor(command javamethods.MonitorCommand, loud bool) error {
 	w := &watch{cycle: newCycle()}
 	w.oneBegin = true
 	if err := r.life.fails(command.Target); err != nil {
@@ -170,7 +170,7 @@ func (r *consoleRun) monitor(command greys.MonitorCommand, loud bool) error {
 }
 
 // events reports calls until the limit, or until it is aborted.
-func (r *consoleRun) events(target greys.Target, w *watch, loud bool, report func(e event, first bool) outcome) error {
+func (r *consoleRun) events(target javamethods.Target, w *watch, loud bool, report func(e event, first bool) outcome) error {
 	w.oneBegin = true
 	if err := r.life.fails(target); err != nil {
 		return err

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // gpConn is a connection that speaks GP.
@@ -70,7 +70,7 @@ func (c *gpConn) request(r gp.Request) (do func()) {
 	}
 	command, err := gp.ParseCommand(r, c.options.Codes)
 	switch {
-	case errors.Is(err, greys.ErrUnsupported):
+	case errors.Is(err, javamethods.ErrUnsupported):
 		c.reply(r.SendID, gp.TypeUnsupported, []byte("{}"))
 		return nil
 	case err != nil:
@@ -82,7 +82,7 @@ func (c *gpConn) request(r gp.Request) (do func()) {
 }
 
 // commandText returns a command as a line of the console.
-func commandText(command greys.Command) string {
+func commandText(command javamethods.Command) string {
 	line, err := console.AppendLine(nil, command)
 	if err != nil {
 		return err.Error()

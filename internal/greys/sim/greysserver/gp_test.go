@@ -12,25 +12,25 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // monitored sums the counts of a monitor's cycles.
 type monitored struct {
 	mu       sync.Mutex
 	counts   Counts
-	affected greys.Affected
+	affected javamethods.Affected
 	cycles   int
 }
 
-func (h *monitored) reply(r greys.Reply) {
+func (h *monitored) reply(r javamethods.Reply) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch r := r.(type) {
-	case *greys.Affected:
+	case *javamethods.Affected:
 		h.affected = *r
-	case *greys.Statistics:
+	case *javamethods.Statistics:
 		h.cycles++
 		for _, m := range r.Methods {
 			if m.Calls > 0 {
@@ -71,7 +71,7 @@ func TestAMonitorReportsEveryCall(t *testing.T) {
 	h := &monitored{counts: Counts{}}
 	over := make(chan error, 1)
 	go func() {
-		over <- c.Run(ctx, greys.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, h.reply)
+		over <- c.Run(ctx, javamethods.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, h.reply)
 	}()
 	eventually(t, func() bool { return p.truth().Rests }, "the program has made all calls")
 	rested := h.count()
@@ -81,13 +81,13 @@ func TestAMonitorReportsEveryCall(t *testing.T) {
 	assert.Greater(t, truth.Reported.Sum().Calls, int64(2000))
 	end()
 	require.ErrorIs(t, <-over, context.Canceled)
-	assert.Equal(t, greys.Affected{Classes: 10, Methods: 100}, h.affected)
+	assert.Equal(t, javamethods.Affected{Classes: 10, Methods: 100}, h.affected)
 	assert.Greater(t, p.truth().Made.Sum().Calls, int64(2000), "callees count")
 	assert.Equal(t, int64(10), p.truth().Enhanced)
 
-	var reset greys.Affected
-	require.NoError(t, c.Run(t.Context(), greys.ResetCommand{Class: pattern(t, "com.example.shop.Service?")}, func(r greys.Reply) { reset = *r.(*greys.Affected) }))
-	assert.Equal(t, greys.Affected{Rows: 10}, reset)
+	var reset javamethods.Affected
+	require.NoError(t, c.Run(t.Context(), javamethods.ResetCommand{Class: pattern(t, "com.example.shop.Service?")}, func(r javamethods.Reply) { reset = *r.(*javamethods.Affected) }))
+	assert.Equal(t, javamethods.Affected{Rows: 10}, reset)
 	truth = p.truth()
 	assert.Zero(t, truth.Enhanced)
 	assert.Equal(t, int64(10), truth.Resets)
@@ -113,30 +113,30 @@ func TestEveryCommandIsAnswered(t *testing.T) {
 	for _, style := range []gp.Style{gp.Documented, gp.Typed, gp.Sloppy} {
 		p := play(t, Options{Program: ProgramOptions{Rate: 2000, RecordEvery: 10, Failures: 0.5}, Codes: codes, Style: style, ProcessID: 79321})
 		c, _ := p.client(gp.Config{Codes: codes})
-		ask := func(command greys.Command) (replies []greys.Reply) {
-			require.NoError(t, c.Run(t.Context(), command, func(r greys.Reply) { replies = append(replies, r) }))
+		ask := func(command javamethods.Command) (replies []javamethods.Reply) {
+			require.NoError(t, c.Run(t.Context(), command, func(r javamethods.Reply) { replies = append(replies, r) }))
 			return replies
 		}
-		assert.Equal(t, []greys.Reply{&greys.Version{Text: "1.7.6.6"}}, ask(greys.VersionCommand{}))
-		sessions := ask(greys.SessionsCommand{})[0].(*greys.Sessions)
+		assert.Equal(t, []javamethods.Reply{&javamethods.Version{Text: "1.7.6.6"}}, ask(javamethods.VersionCommand{}))
+		sessions := ask(javamethods.SessionsCommand{})[0].(*javamethods.Sessions)
 		assert.Equal(t, int64(79321), sessions.ProcessID)
 		assert.Equal(t, p.address, sessions.Sessions[0].To)
-		assert.Len(t, ask(greys.ClassesCommand{Class: pattern(t, "*.Service[1-3]"), Regexp: false}), 0)
-		assert.Empty(t, ask(greys.ClassesCommand{Class: pattern(t, ".*.Service1"), Regexp: true})[0].(*greys.Class).Fields)
-		assert.Len(t, ask(greys.ClassesCommand{Class: pattern(t, ".*.Service[1-3]"), Regexp: true, Fields: true}), 3)
-		methods := ask(greys.MethodsCommand{Target: target(t, "*Service1", "*")})
+		assert.Len(t, ask(javamethods.ClassesCommand{Class: pattern(t, "*.Service[1-3]"), Regexp: false}), 0)
+		assert.Empty(t, ask(javamethods.ClassesCommand{Class: pattern(t, ".*.Service1"), Regexp: true})[0].(*javamethods.Class).Fields)
+		assert.Len(t, ask(javamethods.ClassesCommand{Class: pattern(t, ".*.Service[1-3]"), Regexp: true, Fields: true}), 3)
+		methods := ask(javamethods.MethodsCommand{Target: target(t, "*Service1", "*")})
 		assert.Len(t, methods, 10)
-		assert.Equal(t, "com.example.shop.Service1", methods[9].(*greys.Method).Class)
-		stacks := ask(greys.StackCommand{Target: target(t, "*", "*"), Limit: 5})
+		assert.Equal(t, "com.example.shop.Service1", methods[9].(*javamethods.Method).Class)
+		stacks := ask(javamethods.StackCommand{Target: target(t, "*", "*"), Limit: 5})
 		assert.Len(t, stacks, 5)
-		eventually(t, func() bool { return len(ask(greys.RecordsCommand{})) > 2 }, "calls are recorded")
-		records := ask(greys.RecordsCommand{})
-		index := records[1].(*greys.Record).Index
+		eventually(t, func() bool { return len(ask(javamethods.RecordsCommand{})) > 2 }, "calls are recorded")
+		records := ask(javamethods.RecordsCommand{})
+		index := records[1].(*javamethods.Record).Index
 		assert.Equal(t, int64(firstRecord+1), index)
-		detail := ask(greys.RecordDetailCommand{Index: index})[0].(*greys.RecordDetail)
-		assert.Equal(t, *records[1].(*greys.Record), detail.Record)
-		err := c.Run(t.Context(), greys.RecordDetailCommand{Index: 1}, nil)
-		require.ErrorIs(t, err, greys.ErrRefused)
+		detail := ask(javamethods.RecordDetailCommand{Index: index})[0].(*javamethods.RecordDetail)
+		assert.Equal(t, *records[1].(*javamethods.Record), detail.Record)
+		err := c.Run(t.Context(), javamethods.RecordDetailCommand{Index: 1}, nil)
+		require.ErrorIs(t, err, javamethods.ErrRefused)
 		require.ErrorContains(t, err, "Time fragment[1] does not exist.")
 		assert.Equal(t, style == gp.Sloppy, c.Stats().Tolerated > 0)
 	}
@@ -145,8 +145,8 @@ func TestEveryCommandIsAnswered(t *testing.T) {
 func TestAServerWithoutCodesDoesNotKnowThem(t *testing.T) {
 	p := play(t, Options{})
 	c, _ := p.client(gp.Config{Codes: gp.UsualCodes()})
-	require.ErrorIs(t, c.Run(t.Context(), greys.SessionsCommand{}, nil), greys.ErrUnsupported)
-	require.ErrorContains(t, c.Run(t.Context(), greys.SessionsCommand{}, nil), "return code 0x12")
+	require.ErrorIs(t, c.Run(t.Context(), javamethods.SessionsCommand{}, nil), javamethods.ErrUnsupported)
+	require.ErrorContains(t, c.Run(t.Context(), javamethods.SessionsCommand{}, nil), "return code 0x12")
 }
 
 func TestAResetEndsOtherCommandsOnTheClass(t *testing.T) {
@@ -156,10 +156,10 @@ func TestAResetEndsOtherCommandsOnTheClass(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() {
-		over <- c.Run(ctx, greys.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, all.reply)
+		over <- c.Run(ctx, javamethods.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, all.reply)
 	}()
 	eventually(t, func() bool { return all.all()[one].Calls > 0 }, "calls of the class are reported")
-	require.NoError(t, c.Run(t.Context(), greys.ResetCommand{Class: pattern(t, one.Class)}, func(greys.Reply) {}))
+	require.NoError(t, c.Run(t.Context(), javamethods.ResetCommand{Class: pattern(t, one.Class)}, func(javamethods.Reply) {}))
 	after := all.count()
 	eventually(t, func() bool { return all.count() > after+1 }, "a cycle that began after the reset")
 	before, others := all.all()[one].Calls, all.all().Sum().Calls
@@ -172,7 +172,7 @@ func TestAResetEndsOtherCommandsOnTheClass(t *testing.T) {
 func TestARestartBeginsAnotherProcess(t *testing.T) {
 	p := play(t, Options{Codes: gp.UsualCodes(), ProcessID: 100})
 	processID := func(c *gp.Client) (id int64) {
-		require.NoError(t, c.Run(t.Context(), greys.SessionsCommand{}, func(r greys.Reply) { id = r.(*greys.Sessions).ProcessID }))
+		require.NoError(t, c.Run(t.Context(), javamethods.SessionsCommand{}, func(r javamethods.Reply) { id = r.(*javamethods.Sessions).ProcessID }))
 		return id
 	}
 	c, served := p.client(gp.Config{Codes: gp.UsualCodes()})
@@ -204,9 +204,9 @@ func TestEachFaultOfGPHasItsEffect(t *testing.T) {
 		Cut:          {is: gp.ErrClosed, text: "inside a reply"},
 		Restart:      {is: gp.ErrClosed},
 		Silence:      {is: gp.ErrSilent},
-		Failure:      {is: greys.ErrRefused, text: "return code 0x10"},
-		UnknownCode:  {is: greys.ErrRefused, text: "return code 0x7f"},
-		Unsupported:  {is: greys.ErrUnsupported},
+		Failure:      {is: javamethods.ErrRefused, text: "return code 0x10"},
+		UnknownCode:  {is: javamethods.ErrRefused, text: "return code 0x7f"},
+		Unsupported:  {is: javamethods.ErrUnsupported},
 		WrongVersion: {text: "return code 0x11"},
 		LongFrame:    {text: "expected a length of at most"},
 		WrongLength:  {text: "GP server"},
@@ -219,7 +219,7 @@ func TestEachFaultOfGPHasItsEffect(t *testing.T) {
 			c, _ := p.client(gp.Config{Heartbeat: 100 * time.Millisecond})
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
-			err := c.Run(ctx, greys.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, func(greys.Reply) {
+			err := c.Run(ctx, javamethods.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, func(javamethods.Reply) {
 				if tt.counted != nil && tt.counted(c.Stats()) > 2 {
 					end()
 				}

@@ -8,18 +8,18 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // runCommand runs the command of a request until it ends.
-func (c *gpConn) runCommand(sendID int32, command greys.Command) {
+func (c *gpConn) runCommand(sendID int32, command javamethods.Command) {
 	w := gp.Writer{Style: c.options.Style, Location: c.options.Location}
 	var err error
 	switch command := command.(type) {
-	case greys.MonitorCommand:
+	case javamethods.MonitorCommand:
 		err = c.monitor(sendID, command, w)
-	case greys.StackCommand:
+	case javamethods.StackCommand:
 		err = c.stack(sendID, command, w)
 	default:
 		var data []byte
@@ -33,24 +33,24 @@ func (c *gpConn) runCommand(sendID int32, command greys.Command) {
 }
 
 // answer returns the data of a command with one reply.
-func (c *gpConn) answer(command greys.Command, w gp.Writer) ([]byte, error) {
+func (c *gpConn) answer(command javamethods.Command, w gp.Writer) ([]byte, error) {
 	switch command := command.(type) {
-	case greys.VersionCommand:
-		return w.Append(nil, &greys.Version{Text: c.options.Version})
-	case greys.SessionsCommand:
+	case javamethods.VersionCommand:
+		return w.Append(nil, &javamethods.Version{Text: c.options.Version})
+	case javamethods.SessionsCommand:
 		return w.Append(nil, c.sessionsOf(c.life))
-	case greys.ResetCommand:
+	case javamethods.ResetCommand:
 		rows, err := c.life.resetAll(command)
 		return w.AppendReset(nil, rows), err
-	case greys.ClassesCommand:
+	case javamethods.ClassesCommand:
 		classes, err := c.life.classes(command)
 		return w.AppendClasses(nil, classes), err
-	case greys.MethodsCommand:
+	case javamethods.MethodsCommand:
 		methods, err := c.life.methods(command)
 		return w.AppendMethods(nil, methods), err
-	case greys.RecordsCommand:
+	case javamethods.RecordsCommand:
 		return w.AppendRecords(nil, recordsOf(c.life.recorded(-1))), nil
-	case greys.RecordDetailCommand:
+	case javamethods.RecordDetailCommand:
 		detail, err := c.life.detail(command.Index)
 		if err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func (c *gpConn) answer(command greys.Command, w gp.Writer) ([]byte, error) {
 }
 
 // monitor sends the statistics of each cycle, without end. It sends the first one immediately, without methods.
-func (c *gpConn) monitor(sendID int32, command greys.MonitorCommand, writer gp.Writer) error {
+func (c *gpConn) monitor(sendID int32, command javamethods.MonitorCommand, writer gp.Writer) error {
 	w := &watch{cycle: newCycle()}
 	if err := c.life.watch(command.Target, w); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (o Options) cycle(of time.Duration) time.Duration {
 }
 
 // stack reports stacks of calls until the limit.
-func (c *gpConn) stack(sendID int32, command greys.StackCommand, writer gp.Writer) error {
+func (c *gpConn) stack(sendID int32, command javamethods.StackCommand, writer gp.Writer) error {
 	w := newEvents(command.Limit)
 	if err := c.life.watch(command.Target, w); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (c *gpConn) stack(sendID int32, command greys.StackCommand, writer gp.Write
 	}
 }
 
-func recordsOf(records []record) (of []greys.Record) {
+func recordsOf(records []record) (of []javamethods.Record) {
 	for _, r := range records {
 		of = append(of, r.Record)
 	}
@@ -134,13 +134,13 @@ type noRecord int64
 func (n noRecord) Error() string { return fmt.Sprintf("Time fragment[%d] does not exist.", int64(n)) }
 
 // detail returns the details of a recorded call.
-func (l *life) detail(index int64) (*greys.RecordDetail, error) {
+func (l *life) detail(index int64) (*javamethods.RecordDetail, error) {
 	records := l.recorded(index)
 	if index < 0 || len(records) == 0 {
 		return nil, noRecord(index)
 	}
 	r := records[0]
-	d := &greys.RecordDetail{Record: r.Record, Parameters: []string{`{"sku":"A-17","count":2}`, "null"}}
+	d := &javamethods.RecordDetail{Record: r.Record, Parameters: []string{`{"sku":"A-17","count":2}`, "null"}}
 	if r.throws != "" {
 		d.Exception = fmt.Sprintf(`{"detailMessage":%q,"stackTrace":[],"suppressedExceptions":[]}`, r.throws)
 	} else {

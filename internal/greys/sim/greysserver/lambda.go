@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // other is a method and class beside the regular ones of the program.
@@ -33,7 +33,7 @@ var errFailed = errors.New("command execution failed")
 
 // fails returns the error for a target that the released server cannot instrument. A lambda fails; its interface in the
 // target is enough. A constructor fails too: after it all commands on its class fail until a reset.
-func (l *life) fails(target greys.Target) error {
+func (l *life) fails(target javamethods.Target) error {
 	classes, methods, err := matchers(target)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // life is one run of the process: the program, and the instrumentation of its classes.
@@ -36,8 +36,8 @@ type life struct {
 
 // record is a recorded call.
 type record struct {
-	greys.Record
-	thread greys.Thread
+	javamethods.Record
+	thread javamethods.Thread
 	throws string
 }
 
@@ -90,7 +90,7 @@ func (l *life) run() {
 }
 
 // happened reports a call and its callees to all watches.
-func (l *life) happened(c call, of greys.Thread, at time.Time) {
+func (l *life) happened(c call, of javamethods.Thread, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, callee := range c.callees {
@@ -100,7 +100,7 @@ func (l *life) happened(c call, of greys.Thread, at time.Time) {
 }
 
 // report reports one call to all watches. The caller holds the lock.
-func (l *life) report(c call, callers []method, of greys.Thread, at time.Time) {
+func (l *life) report(c call, callers []method, of javamethods.Thread, at time.Time) {
 	count := Count{Calls: 1, Time: c.end - c.start}
 	if c.throws != "" {
 		count.Failed = 1
@@ -127,7 +127,7 @@ func (l *life) report(c call, callers []method, of greys.Thread, at time.Time) {
 }
 
 // record records a call. The caller holds the lock.
-func (l *life) record(c call, of greys.Thread, at time.Time) *record {
+func (l *life) record(c call, of javamethods.Thread, at time.Time) *record {
 	name := l.options.nameOf(c.method)
 	index := firstRecord + l.truth.Recorded
 	l.truth.Recorded++
@@ -138,7 +138,7 @@ func (l *life) record(c call, of greys.Thread, at time.Time) *record {
 		l.records = append(l.records[:0], l.records[maxRecords/2:]...)
 	}
 	l.records = append(l.records, record{
-		Record: greys.Record{
+		Record: javamethods.Record{
 			Index: index, Process: index, Time: at.Truncate(time.Second), Cost: c.end - c.start, Returned: c.throws == "", Threw: c.throws != "",
 			Object: identity(l.options.classOf(c.method)), Class: name.Class, Method: name.Method,
 		},

@@ -8,11 +8,11 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // matchers returns expressions for the classes and the methods of a target.
-func matchers(t greys.Target) (classes, methods *regexp.Regexp, err error) {
+func matchers(t javamethods.Target) (classes, methods *regexp.Regexp, err error) {
 	classes, err = matcher(t.Class, t.Regexp)
 	if err == nil {
 		methods, err = matcher(t.Method, t.Regexp)
@@ -21,7 +21,7 @@ func matchers(t greys.Target) (classes, methods *regexp.Regexp, err error) {
 }
 
 // matcher returns an expression for whole names that match a pattern. It fails for an invalid regular expression.
-func matcher(p greys.Pattern, isRegexp bool) (*regexp.Regexp, error) {
+func matcher(p javamethods.Pattern, isRegexp bool) (*regexp.Regexp, error) {
 	text := p.String()
 	if !isRegexp {
 		text = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(text))

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // ProgramOptions describe the simulated program. A field that is 0 has its default, except Failures.
@@ -146,8 +146,8 @@ func simpleName(class int) string { return fmt.Sprintf("Service%d", class) }
 func className(class int) string { return packageName + "." + simpleName(class) }
 
 // thread returns the thread of a number.
-func thread(number int) greys.Thread {
-	return greys.Thread{Name: fmt.Sprintf("worker-%d", number), ID: int64(20 + number), Daemon: number%2 == 1, Priority: 5}
+func thread(number int) javamethods.Thread {
+	return javamethods.Thread{Name: fmt.Sprintf("worker-%d", number), ID: int64(20 + number), Daemon: number%2 == 1, Priority: 5}
 }
 
 // identity returns the hash code of a class's object, as Java writes it.

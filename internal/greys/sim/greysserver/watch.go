@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // watch is a command that observes calls. The life's lock guards it.
@@ -15,7 +15,7 @@ type watch struct {
 	// sees marks the observed methods.
 	sees []bool
 	// affected is the number of methods that the command's patterns matched.
-	affected greys.Affected
+	affected javamethods.Affected
 	// records means that the command records calls.
 	records bool
 	// cycle counts the calls of the current cycle, in the order of the first calls; nil means no counting.
@@ -35,8 +35,8 @@ type event struct {
 	// stack is the stack of the call, the call first. The released server reports the thread's last stack: the stack of
 	// an observed callee, if there is one.
 	stack  []method
-	thread greys.Thread
-	record greys.Record
+	thread javamethods.Thread
+	record javamethods.Record
 	// last means that no more events follow.
 	last bool
 }
@@ -45,7 +45,7 @@ type event struct {
 const maxEvents = 2048
 
 // watch starts to observe the methods of a target.
-func (l *life) watch(target greys.Target, w *watch) error {
+func (l *life) watch(target javamethods.Target, w *watch) error {
 	classes, methods, err := matchers(target)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (w *watch) begin(c call) time.Duration {
 }
 
 // add adds a call and reports whether more calls are needed. The caller holds the lock.
-func (w *watch) add(l *life, c call, callers []method, count Count, of greys.Thread, r *record) (more bool) {
+func (w *watch) add(l *life, c call, callers []method, count Count, of javamethods.Thread, r *record) (more bool) {
 	if w.cycle != nil {
 		w.cycle.add(c, count)
 	}
@@ -148,7 +148,7 @@ func (c *cycle) add(of call, count Count) {
 
 // cycleOf is the statistics of a cycle with their counts.
 type cycleOf struct {
-	greys.Statistics
+	javamethods.Statistics
 	// counts are the counts of the methods.
 	counts []Count
 }
@@ -159,7 +159,7 @@ func (l *life) takeCycle(w *watch, at time.Time) (s cycleOf) {
 	defer l.mu.Unlock()
 	for _, m := range w.cycle.methods {
 		name, of := l.options.nameOf(m), w.cycle.byID[m]
-		row := greys.MethodStatistics{
+		row := javamethods.MethodStatistics{
 			Time: at, Class: name.Class, Method: name.Method,
 			Calls: of.Calls, Succeeded: of.Calls - of.Failed, Failed: of.Failed,
 		}

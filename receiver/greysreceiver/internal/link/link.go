@@ -17,13 +17,14 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 )
 
 // Asker sends a command. It calls each for every reply, in order, and returns when the command
 // has ended, or when ctx ends it. Several goroutines may use it.
 type Asker interface {
-	Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error
+	Run(ctx context.Context, command javamethods.Command, each func(javamethods.Reply)) error
 }
 
 // Link is a server that speaks a known protocol. It ends when it is lost, or by Close.

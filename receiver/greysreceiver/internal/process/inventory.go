@@ -7,7 +7,7 @@ import (
 	"hash/maphash"
 	"strings"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
@@ -103,7 +103,7 @@ func (n *inventory) removeOthers(by List) (names []string) {
 
 // class stores a class. The released server sends an empty name for lambdas and anonymous classes. They cannot be
 // distinguished, so they are ignored.
-func (n *inventory) class(by List, c *greys.Class) Change {
+func (n *inventory) class(by List, c *javamethods.Class) Change {
 	if c.Name == "" {
 		return Unchanged
 	}
@@ -125,7 +125,7 @@ func (n *inventory) class(by List, c *greys.Class) Change {
 }
 
 // method stores a method.
-func (n *inventory) method(by List, m *greys.Method) Change {
+func (n *inventory) method(by List, m *javamethods.Method) Change {
 	var key, content strings.Builder
 	writeTexts(&key, "method", m.Class, m.Name)
 	writeTexts(&key, m.Parameters...)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
@@ -45,7 +45,7 @@ type methodSums struct {
 	seconds float64
 	untimed bool
 	// cycle is the last row. It is reported until the time in until.
-	cycle greys.MethodStatistics
+	cycle javamethods.MethodStatistics
 	until time.Time
 	// nesting decides whether the times are true; nil means that they are not checked.
 	nesting *nesting
@@ -56,7 +56,7 @@ func newMethods(most int) methods {
 }
 
 // nameOf returns the name of a row's method, with a limited length.
-func nameOf(row *greys.MethodStatistics) methodName {
+func nameOf(row *javamethods.MethodStatistics) methodName {
 	return methodName{text.Short(row.Class), text.Short(row.Method)}
 }
 
@@ -66,7 +66,7 @@ func (m *methods) hasRoom(name methodName) bool {
 }
 
 // count adds a row of a monitor. No row arrives twice, with any time: in both protocols a monitor starts at zero.
-func (m *methods) count(t *task.Task, row *greys.MethodStatistics, n *nesting, now time.Time) {
+func (m *methods) count(t *task.Task, row *javamethods.MethodStatistics, n *nesting, now time.Time) {
 	s := m.sumsFor(t, row)
 	if s == nil {
 		return
@@ -85,7 +85,7 @@ func (m *methods) count(t *task.Task, row *greys.MethodStatistics, n *nesting, n
 }
 
 // sumsFor returns the sums for a row; nil means that another monitor counts the method.
-func (m *methods) sumsFor(t *task.Task, row *greys.MethodStatistics) *methodSums {
+func (m *methods) sumsFor(t *task.Task, row *javamethods.MethodStatistics) *methodSums {
 	name := nameOf(row)
 	s, known := m.byName[name]
 	switch {
@@ -127,7 +127,7 @@ const clockTolerance = time.Minute
 
 // overlaps reports whether the cycle of a row began before the last row of another monitor. That monitor has then
 // counted some of the same calls.
-func (s *methodSums) overlaps(t *task.Task, row *greys.MethodStatistics) bool {
+func (s *methodSums) overlaps(t *task.Task, row *javamethods.MethodStatistics) bool {
 	early := s.last.Sub(row.Time.Add(-t.Cycle))
 	return early > 0 && early < clockTolerance+t.Cycle
 }
@@ -149,7 +149,7 @@ type MethodState struct {
 	// Untimed means that the times are unknown, or may be false.
 	Untimed bool
 	// Cycle is the last cycle, valid if HasCycle.
-	Cycle    greys.MethodStatistics
+	Cycle    javamethods.MethodStatistics
 	HasCycle bool
 }
 

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
@@ -174,7 +174,7 @@ func (p *Process) Matched(t *task.Task) (m Matched, known bool) {
 
 // Rows adds rows of a monitor. With checked, times of a method are withheld until stacks have shown that they are true.
 // Times that are dropped are removed from the row.
-func (p *Process) Rows(t *task.Task, rows []greys.MethodStatistics, checked bool) {
+func (p *Process) Rows(t *task.Task, rows []javamethods.MethodStatistics, checked bool) {
 	p.mu.Lock()
 	defer p.changed()
 	now := p.Now()
@@ -189,7 +189,7 @@ func (p *Process) Rows(t *task.Task, rows []greys.MethodStatistics, checked bool
 }
 
 // withhold returns the nesting state of a row's method. It removes the times of a row that must not report them.
-func (p *Process) withhold(row *greys.MethodStatistics) *nesting {
+func (p *Process) withhold(row *javamethods.MethodStatistics) *nesting {
 	hasRoom := p.methods.hasRoom(nameOf(row))
 	key := KeyOf(row.Class, row.Method)
 	n := p.recursion.find(key)
@@ -216,7 +216,7 @@ func (p *Process) ReleaseMethods(monitor int) {
 
 // Stack examines the stack of a call for methods that call themselves. It reports whether all of the methods are now
 // decided: their times are known to be true or false.
-func (p *Process) Stack(of map[MethodKey]bool, frames []greys.Frame) (decided bool) {
+func (p *Process) Stack(of map[MethodKey]bool, frames []javamethods.Frame) (decided bool) {
 	p.mu.Lock()
 	defer p.changed()
 	p.checkStack(of, frames)
@@ -228,7 +228,7 @@ func (p *Process) Stack(of map[MethodKey]bool, frames []greys.Frame) (decided bo
 	return true
 }
 
-func (p *Process) checkStack(of map[MethodKey]bool, frames []greys.Frame) {
+func (p *Process) checkStack(of map[MethodKey]bool, frames []javamethods.Frame) {
 	for _, key := range p.recursion.stack(of, frames) {
 		p.counts.Untimed.Rows += p.recursion.find(key).rows
 		p.Logger.Warn("A method calls itself, and the server reports its times too short: the receiver leaves out its times, call trees and recorded calls",
@@ -252,7 +252,7 @@ func (p *Process) NeedsStacks(class, method string) bool {
 
 // CheckDetail reports whether the cost of a recorded call may be true, by the stack of its detail. It counts a false
 // one. Inner calls end first, and their stacks show that they are inner calls.
-func (p *Process) CheckDetail(detail *greys.RecordDetail) bool {
+func (p *Process) CheckDetail(detail *javamethods.RecordDetail) bool {
 	p.mu.Lock()
 	defer p.changed()
 	key := KeyOf(detail.Class, detail.Method)
@@ -268,7 +268,7 @@ func (p *Process) CheckDetail(detail *greys.RecordDetail) bool {
 }
 
 // IsNewRecord reports whether a recorded call was in no earlier list.
-func (p *Process) IsNewRecord(of *greys.Record) bool {
+func (p *Process) IsNewRecord(of *javamethods.Record) bool {
 	p.mu.Lock()
 	defer p.changed()
 	return p.records.isNew(of)
@@ -282,13 +282,13 @@ func (p *Process) RecordsListed(complete bool) {
 }
 
 // Class and Method store a listed class or method, and return its change.
-func (p *Process) Class(by List, c *greys.Class) Change {
+func (p *Process) Class(by List, c *javamethods.Class) Change {
 	p.mu.Lock()
 	defer p.changed()
 	return p.inventory.class(by, c)
 }
 
-func (p *Process) Method(by List, m *greys.Method) Change {
+func (p *Process) Method(by List, m *javamethods.Method) Change {
 	p.mu.Lock()
 	defer p.changed()
 	return p.inventory.method(by, m)

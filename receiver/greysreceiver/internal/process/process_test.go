@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
@@ -29,8 +29,8 @@ var receivedAt = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // row returns a row of a monitor's table.
-func row(at int, class, method string, calls, failed int64, mean time.Duration) *greys.MethodStatistics {
-	return &greys.MethodStatistics{
+func row(at int, class, method string, calls, failed int64, mean time.Duration) *javamethods.MethodStatistics {
+	return &javamethods.MethodStatistics{
 		Time: time.Date(2026, 11, 20, 9, 12, at, 0, time.UTC), Class: class, Method: method,
 		Calls: calls, Succeeded: calls - failed, Failed: failed, Mean: mean, HasMean: calls > 0,
 	}
@@ -42,7 +42,7 @@ func TestRowsOfAnyTimeAreCounted(t *testing.T) {
 	for _, at := range []int{59, 59, 5, 30, 59, 60, -3600} {
 		m.count(monitor, row(at, "a", "b", 1, 0, 0), nil, receivedAt)
 	}
-	m.count(monitor, &greys.MethodStatistics{Class: "a", Method: "b", Calls: 1}, nil, receivedAt)
+	m.count(monitor, &javamethods.MethodStatistics{Class: "a", Method: "b", Calls: 1}, nil, receivedAt)
 	assert.EqualValues(t, 8, m.byName[methodName{"a", "b"}].calls)
 }
 
@@ -114,13 +114,13 @@ func TestAClassOfTwoListsIsReportedOnceAndRemovedWithTheFirst(t *testing.T) {
 }
 
 // recorded returns a recorded call.
-func recorded(index int64, at int) *greys.Record {
-	return &greys.Record{Index: index, Time: time.Date(2026, 11, 20, 9, 12, at, 0, time.UTC)}
+func recorded(index int64, at int) *javamethods.Record {
+	return &javamethods.Record{Index: index, Time: time.Date(2026, 11, 20, 9, 12, at, 0, time.UTC)}
 }
 
 // A server sends local times in whole seconds: they have no order, and are set back when summer time ends.
 func TestRecordedCallsAreNewOnceInAnyOrder(t *testing.T) {
-	for name, list := range map[string][]*greys.Record{
+	for name, list := range map[string][]*javamethods.Record{
 		"two threads":    {recorded(1001, 5), recorded(1002, 4)},
 		"newest first":   {recorded(1003, 3), recorded(1002, 2), recorded(1001, 1)},
 		"no order":       {recorded(1002, 9), recorded(1001, 1), recorded(1003, 1)},
@@ -128,7 +128,7 @@ func TestRecordedCallsAreNewOnceInAnyOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r recordList
-			seen := func(list []*greys.Record) (seen int) {
+			seen := func(list []*javamethods.Record) (seen int) {
 				for _, of := range list {
 					if r.isNew(of) {
 						seen++
@@ -150,7 +150,7 @@ func TestRecordedCallsAreNewOnceInAnyOrder(t *testing.T) {
 			assert.Zero(t, seen(list))
 			r.ended(true)
 			// An incomplete list shows nothing, either.
-			later := []*greys.Record{recorded(1, 7200)}
+			later := []*javamethods.Record{recorded(1, 7200)}
 			assert.Zero(t, seen(later))
 			r.ended(false)
 			assert.Zero(t, seen(later))
@@ -169,13 +169,13 @@ func TestTheNumberOfUnexpectedMethodsIsLimited(t *testing.T) {
 	p := New(Settings{MaxMethods: limit, RecursionCheck: 20, MaxCommands: 1, Counters: own, Logger: zap.NewNop(), Now: time.Now})
 	for second := range 3 {
 		for i := range named {
-			p.Rows(&task.Task{Number: 1}, []greys.MethodStatistics{*row(second, fmt.Sprintf("Strange$%d", i), fmt.Sprint("method", second), 1, 0, time.Millisecond)}, true)
+			p.Rows(&task.Task{Number: 1}, []javamethods.MethodStatistics{*row(second, fmt.Sprintf("Strange$%d", i), fmt.Sprint("method", second), 1, 0, time.Millisecond)}, true)
 		}
 	}
 	assert.LessOrEqual(t, len(p.recursion.byName), limit+1)
 	assert.Greater(t, p.recursion.bytes, len(p.recursion.byName)*bytesOfNesting)
 	for i := range named {
-		p.CheckDetail(&greys.RecordDetail{Record: greys.Record{Class: fmt.Sprint("Recorded", i), Method: "m"}})
+		p.CheckDetail(&javamethods.RecordDetail{Record: javamethods.Record{Class: fmt.Sprint("Recorded", i), Method: "m"}})
 	}
 	assert.LessOrEqual(t, len(p.recursion.byName), limit+1)
 }

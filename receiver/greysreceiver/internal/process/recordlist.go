@@ -6,7 +6,7 @@ package process
 import (
 	"time"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // recordList finds the new calls in the server's repeated lists of recorded calls. It compares their indexes, which the
@@ -21,7 +21,7 @@ type recordList struct {
 }
 
 // isNew reports whether a recorded call was in no earlier list. A list may have any order.
-func (r *recordList) isNew(of *greys.Record) bool {
+func (r *recordList) isNew(of *javamethods.Record) bool {
 	r.highest = max(r.highest, of.Index)
 	if of.Time.After(r.latest) {
 		r.latest = of.Time

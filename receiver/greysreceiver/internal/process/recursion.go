@@ -6,7 +6,7 @@ package process
 import (
 	"strings"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
@@ -92,7 +92,7 @@ func (r *recursion) isDecided(key MethodKey) bool {
 }
 
 // stack evaluates the stack of a call of one of the methods. It returns the methods that it shows to call themselves.
-func (r *recursion) stack(of map[MethodKey]bool, frames []greys.Frame) (recursive []MethodKey) {
+func (r *recursion) stack(of map[MethodKey]bool, frames []javamethods.Frame) (recursive []MethodKey) {
 	seen := map[MethodKey]bool{}
 	for i, f := range frames {
 		key := KeyOf(f.Class, f.Method)

@@ -10,14 +10,15 @@ import (
 	"sync"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
 // isOf reports whether a detail belongs to the call: the server may have forgotten the call and reused its index.
-func (c *Call) isOf(detail *greys.RecordDetail) bool {
-	return detail.Index == c.Index && detail.Method == c.Method && greys.SimpleName(detail.Class) == greys.SimpleName(c.Class)
+func (c *Call) isOf(detail *javamethods.RecordDetail) bool {
+	return detail.Index == c.Index && detail.Method == c.Method && javamethods.SimpleName(detail.Class) == javamethods.SimpleName(c.Class)
 }
 
 // details requests details of recorded calls. Without them the console sends only simple class names, and both
@@ -54,7 +55,7 @@ func (d *details) close() {
 }
 
 // add forwards a recorded call, or queues it if its detail is needed.
-func (d *details) add(of *greys.Record, traced bool) {
+func (d *details) add(of *javamethods.Record, traced bool) {
 	call := Call{Record: *of, Received: d.settings.Now(), Traced: traced}
 	call.Class, call.Method, call.Object = text.Short(of.Class), text.Short(of.Method), text.Short(of.Object)
 	if !of.IsSimple && !of.Threw {
@@ -78,8 +79,8 @@ func (d *details) askFor(ctx context.Context, call *Call) (ok bool) {
 	}
 	ctx, end := context.WithTimeout(ctx, d.settings.ControlTimeout())
 	defer end()
-	err := d.link.Run(ctx, greys.RecordDetailCommand{Index: call.Index}, func(reply greys.Reply) {
-		detail, is := reply.(*greys.RecordDetail)
+	err := d.link.Run(ctx, javamethods.RecordDetailCommand{Index: call.Index}, func(reply javamethods.Reply) {
+		detail, is := reply.(*javamethods.RecordDetail)
 		if !is || ok || !call.isOf(detail) {
 			return
 		}
@@ -89,12 +90,12 @@ func (d *details) askFor(ctx context.Context, call *Call) (ok bool) {
 			d.events.Call(call)
 		}
 	})
-	d.unsupported = errors.Is(err, greys.ErrUnsupported)
+	d.unsupported = errors.Is(err, javamethods.ErrUnsupported)
 	return ok
 }
 
 // mayBeTrue reports whether the cost of a call may be true: its method does not call itself.
-func (d *details) mayBeTrue(detail *greys.RecordDetail) bool {
+func (d *details) mayBeTrue(detail *javamethods.RecordDetail) bool {
 	if !d.settings.PerMethod || d.settings.RecursionCheck == 0 || d.link.Protocol != greys.ProtocolConsole {
 		return true
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 )
 
@@ -49,8 +50,8 @@ func (before Identity) IsOther(now Identity) bool {
 // refuses the command. The version also stays unknown if it cannot be decoded.
 func (s *Settings) Identify(ctx context.Context, l *link.Link) (Identity, error) {
 	who := Identity{Protocol: l.Protocol}
-	err := s.control(ctx, l, greys.VersionCommand{}, func(reply greys.Reply) {
-		if version, is := reply.(*greys.Version); is {
+	err := s.control(ctx, l, javamethods.VersionCommand{}, func(reply javamethods.Reply) {
+		if version, is := reply.(*javamethods.Version); is {
 			who.Version = version.Text
 		}
 	})
@@ -62,8 +63,8 @@ func (s *Settings) Identify(ctx context.Context, l *link.Link) (Identity, error)
 
 // askSessions requests the server's process and sessions.
 func (s *Settings) askSessions(ctx context.Context, l *link.Link, who *Identity) error {
-	err := s.control(ctx, l, greys.SessionsCommand{}, func(reply greys.Reply) {
-		if sessions, is := reply.(*greys.Sessions); is {
+	err := s.control(ctx, l, javamethods.SessionsCommand{}, func(reply javamethods.Reply) {
+		if sessions, is := reply.(*javamethods.Sessions); is {
 			who.PID = max(0, sessions.ProcessID)
 			if l.Protocol == greys.ProtocolGP {
 				who.Sessions, who.HasSessions = len(sessions.Sessions), true

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
@@ -31,7 +31,7 @@ type Order struct {
 	Action  Action
 	Task    task.Task
 	Number  int
-	Classes greys.Classes
+	Classes javamethods.Classes
 	// result has a buffer of one.
 	result chan Result
 	// over is closed when the operator's request ends.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
@@ -66,7 +67,7 @@ func (w *Work) startTask(o *Order, protocol greys.Protocol) {
 		}
 	}
 	if waited.isOver() {
-		s.fail(agentcontrol.Errorf(agentcontrol.Refused, "%w", greys.ErrUnsupported))
+		s.fail(agentcontrol.Errorf(agentcontrol.Refused, "%w", javamethods.ErrUnsupported))
 		return
 	}
 	waited.starts = append(waited.starts, s)
@@ -260,7 +261,7 @@ func (w *Work) finishEnds(now time.Time) {
 }
 
 // reportFailedReset answers orders to end a job whose reset has failed.
-func (w *Work) reportFailedReset(of []greys.Classes, failed []error) {
+func (w *Work) reportFailedReset(of []javamethods.Classes, failed []error) {
 	w.ends = slices.DeleteFunc(w.ends, func(e *endOrder) bool {
 		i := slices.Index(of, e.job.Classes())
 		if e.over.IsZero() || i < 0 || failed[i] == nil {

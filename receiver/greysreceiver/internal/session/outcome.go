@@ -6,7 +6,7 @@ package session
 import (
 	"errors"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // outcome is the way in which a run ended.
@@ -56,9 +56,9 @@ func outcomeOf(err error) outcome {
 		err     error
 		outcome outcome
 	}{
-		{greys.ErrUnsupported, outcomeUnsupported},
-		{greys.ErrSessionTimedOut, outcomeTimedOut},
-		{greys.ErrRefused, outcomeRefused},
+		{javamethods.ErrUnsupported, outcomeUnsupported},
+		{javamethods.ErrSessionTimedOut, outcomeTimedOut},
+		{javamethods.ErrRefused, outcomeRefused},
 	} {
 		if errors.Is(err, of.err) {
 			return of.outcome

@@ -12,15 +12,15 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
 // part is one command of a pattern.
 type part struct {
-	target greys.Target
+	target javamethods.Target
 	// limit is the rest of the limit; 0 means no limit.
-	limit greys.Limit
+	limit javamethods.Limit
 	// name identifies the part within its task, also in log lines.
 	name string
 	// classes and method select the replies that count; other replies belong to other parts. An empty method means that
@@ -43,9 +43,9 @@ func (p *part) owns(class, method string) bool {
 }
 
 // tracesCall reports whether the part has a call tree for a recorded call. The caller holds the lock of the Work.
-func (p *part) tracesCall(of *greys.Record) bool {
+func (p *part) tracesCall(of *javamethods.Record) bool {
 	return p.timed && (p.method == "" || p.method == of.Method) && slices.ContainsFunc(p.classes, func(class string) bool {
-		return class == of.Class || of.IsSimple && greys.SimpleName(class) == of.Class
+		return class == of.Class || of.IsSimple && javamethods.SimpleName(class) == of.Class
 	})
 }
 
@@ -61,7 +61,7 @@ func (p *part) class() string {
 }
 
 // isExact reports whether a target has exactly one class and one method.
-func isExact(t greys.Target) bool {
+func isExact(t javamethods.Target) bool {
 	return !t.Regexp && !strings.ContainsAny(t.Class.String()+t.Method.String(), "*?")
 }
 
@@ -100,7 +100,7 @@ type partition struct {
 
 // partition makes a part for each method. If there are more than most, it makes parts of several classes too. Methods
 // of stack tasks always share parts, because stacks have no times.
-func (l *methodList) partition(kind task.Kind, limit greys.Limit, most int) partition {
+func (l *methodList) partition(kind task.Kind, limit javamethods.Limit, most int) partition {
 	own := l.ownParts(l.classes, limit)
 	if kind != task.Stack && len(own) <= most {
 		return partition{parts: own}
@@ -133,16 +133,16 @@ func (l *methodList) partition(kind task.Kind, limit greys.Limit, most int) part
 const sharedShare = 4
 
 // ownParts makes a part for each method of some classes.
-func (l *methodList) ownParts(classes []string, limit greys.Limit) (parts []*part) {
+func (l *methodList) ownParts(classes []string, limit javamethods.Limit) (parts []*part) {
 	for _, class := range classes {
 		for _, method := range l.methods[class] {
-			of, err := greys.NewPattern(class)
-			named, wrong := greys.NewPattern(method)
+			of, err := javamethods.NewPattern(class)
+			named, wrong := javamethods.NewPattern(method)
 			if err != nil || wrong != nil {
 				continue // the console cannot be asked for this name
 			}
 			parts = append(parts, &part{
-				target: greys.Target{Class: of, Method: named}, limit: limit, name: class + "." + method, classes: []string{class}, method: method, timed: true,
+				target: javamethods.Target{Class: of, Method: named}, limit: limit, name: class + "." + method, classes: []string{class}, method: method, timed: true,
 			})
 		}
 	}
@@ -150,8 +150,8 @@ func (l *methodList) ownParts(classes []string, limit greys.Limit) (parts []*par
 }
 
 // sharedPart makes a part for the first n of some classes: as many as fit a pattern. It is nil if not even one fits.
-func (l *methodList) sharedPart(classes []string, limit greys.Limit) (p *part, n int) {
-	var target greys.Target
+func (l *methodList) sharedPart(classes []string, limit javamethods.Limit) (p *part, n int) {
+	var target javamethods.Target
 	class, names, known := "", "", map[string]bool{}
 	for ; n < len(classes); n++ {
 		both, all := class+"|"+regexp.QuoteMeta(classes[n]), names
@@ -160,8 +160,8 @@ func (l *methodList) sharedPart(classes []string, limit greys.Limit) (p *part, n
 				all += "|" + regexp.QuoteMeta(method)
 			}
 		}
-		of, err := greys.NewPattern(both[1:])
-		named, wrong := greys.NewPattern(strings.TrimPrefix(all, "|"))
+		of, err := javamethods.NewPattern(both[1:])
+		named, wrong := javamethods.NewPattern(strings.TrimPrefix(all, "|"))
 		if err != nil || wrong != nil {
 			break
 		}
@@ -169,7 +169,7 @@ func (l *methodList) sharedPart(classes []string, limit greys.Limit) (p *part, n
 		for _, method := range l.methods[classes[n]] {
 			known[method] = true
 		}
-		target = greys.Target{Class: of, Method: named, Regexp: true}
+		target = javamethods.Target{Class: of, Method: named, Regexp: true}
 	}
 	if n == 0 {
 		return nil, 1
@@ -188,14 +188,14 @@ func newListing() *listing {
 }
 
 // class adds a listed class.
-func (l *listing) class(c *greys.Class) {
+func (l *listing) class(c *javamethods.Class) {
 	if slices.ContainsFunc(c.Kinds, func(kind string) bool { return slices.Contains(kindsWithoutCode, kind) }) {
 		l.without[c.Name] = true
 	}
 }
 
 // method adds a listed method, after all classes.
-func (l *listing) method(m *greys.Method) {
+func (l *listing) method(m *javamethods.Method) {
 	if l.without[m.Class] || l.known[[2]string{m.Class, m.Name}] || isGenerated(m.Class) || !isOrdinary(m.Name) || hasNoCode(m.Modifier) {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
@@ -108,16 +109,16 @@ func (r *partsRun) makeParts() ([]*part, error) {
 // listMethods requests the methods of the pattern that the server can instrument.
 func (r *partsRun) listMethods() (methodList, int, error) {
 	target, found := r.job.Target, newListing()
-	err := r.link.Run(r.ctx, greys.ClassesCommand{Class: target.Class, Regexp: target.Regexp}, func(reply greys.Reply) {
-		if c, is := reply.(*greys.Class); is {
+	err := r.link.Run(r.ctx, javamethods.ClassesCommand{Class: target.Class, Regexp: target.Regexp}, func(reply javamethods.Reply) {
+		if c, is := reply.(*javamethods.Class); is {
 			found.class(c)
 		}
 	})
 	if err != nil {
 		return methodList{}, 0, err
 	}
-	err = r.link.Run(r.ctx, greys.MethodsCommand{Target: target}, func(reply greys.Reply) {
-		if m, is := reply.(*greys.Method); is {
+	err = r.link.Run(r.ctx, javamethods.MethodsCommand{Target: target}, func(reply javamethods.Reply) {
+		if m, is := reply.(*javamethods.Method); is {
 			found.method(m)
 		}
 	})
@@ -165,7 +166,7 @@ func (r *partsRun) askUntilEnd(p *part, leave func()) error {
 		}
 		if r.job.Limit > 0 {
 			r.work.mu.Lock()
-			p.limit = max(1, r.job.Limit-greys.Limit(r.total()))
+			p.limit = max(1, r.job.Limit-javamethods.Limit(r.total()))
 			r.work.mu.Unlock()
 		}
 		again, ok := r.work.gate.enter(r.ctx)
@@ -187,15 +188,15 @@ func (r *partsRun) askPart(p *part, leave func()) error {
 	ctx, end := context.WithCancel(r.ctx)
 	defer end()
 	noCode := false
-	err := r.link.Run(ctx, r.job.CommandFor(p.target, p.limit), func(reply greys.Reply) {
-		if of, is := reply.(*greys.Affected); is && r.listed && of.Methods == 0 {
+	err := r.link.Run(ctx, r.job.CommandFor(p.target, p.limit), func(reply javamethods.Reply) {
+		if of, is := reply.(*javamethods.Affected); is && r.listed && of.Methods == 0 {
 			noCode = true
 			end()
 		}
 		leave() // the server replies when it has instrumented the classes
 		r.receivePart(p, reply)
 	})
-	if errors.Is(err, greys.ErrRefused) {
+	if errors.Is(err, javamethods.ErrRefused) {
 		r.work.resets.poisoned.Store(true)
 		if !r.work.gate.oneByOne.Swap(true) {
 			return errPoisoned // all are sent again, one at a time
@@ -235,7 +236,7 @@ func (r *partsRun) enterEnd(p *part, parts int, err error) {
 	r.first = fmt.Errorf("%s: %w", p.name, err)
 	switch {
 	case r.listed && isAlone(err):
-	case r.listed && errors.Is(err, greys.ErrRefused):
+	case r.listed && errors.Is(err, javamethods.ErrRefused):
 		r.refusePart(p, err)
 		r.end(errPoisoned)
 	case errors.Is(err, errPoisoned):
@@ -299,36 +300,36 @@ func (r *partsRun) awaitAgain(p *part, err error) bool {
 
 // receivePart handles a reply to a part. It drops replies about methods of other parts, and times, call trees and
 // recorded calls that may be false.
-func (r *partsRun) receivePart(p *part, reply greys.Reply) {
+func (r *partsRun) receivePart(p *part, reply javamethods.Reply) {
 	w := r.work
 	w.mu.Lock()
 	timed := p.timed
-	if of, is := reply.(*greys.Affected); is && timed && of.Methods != 1 {
+	if of, is := reply.(*javamethods.Affected); is && timed && of.Methods != 1 {
 		p.timed = false
 	}
 	w.mu.Unlock()
 	mayBeTrue, counts := true, true
 	switch reply := reply.(type) {
-	case *greys.Affected:
+	case *javamethods.Affected:
 		if timed && reply.Methods > 1 && r.job.Kind != task.Stack {
 			w.Logger.Warn("A command matches several methods of one name, which may call each other: its times and call trees are left out",
 				append(r.job.LogFields(), zap.String("method", p.name), zap.Int64("methods", reply.Methods))...)
 		}
 		counts = !r.listed // the list has been counted
-	case *greys.Statistics:
-		reply.Methods = slices.DeleteFunc(reply.Methods, func(m greys.MethodStatistics) bool { return !p.owns(m.Class, m.Method) })
+	case *javamethods.Statistics:
+		reply.Methods = slices.DeleteFunc(reply.Methods, func(m javamethods.MethodStatistics) bool { return !p.owns(m.Class, m.Method) })
 		if !timed {
 			for i := range reply.Methods {
 				reply.Methods[i].HasMean, reply.Methods[i].HasRange = false, false
 			}
 			w.process.Untimed(counters.Untimed{Rows: int64(len(reply.Methods))})
 		}
-	case *greys.Tree:
+	case *javamethods.Tree:
 		root := reply.Nodes[0]
 		mayBeTrue = timed && !reply.Unended && p.owns(root.Class, root.Method) && !w.process.IsRecursive(root.Class, root.Method)
-	case *greys.Record:
+	case *javamethods.Record:
 		mayBeTrue = timed && !w.process.IsRecursive(p.target.Class.String(), p.target.Method.String())
-		if class := p.class(); reply.IsSimple && greys.SimpleName(class) == reply.Class {
+		if class := p.class(); reply.IsSimple && javamethods.SimpleName(class) == reply.Class {
 			reply.Class = class
 		}
 	}

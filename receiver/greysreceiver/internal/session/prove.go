@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
@@ -126,11 +126,11 @@ func (r *partsRun) askStacks(ctx context.Context, p *part, methods map[process.M
 	p.asked = r.work.Now()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	limit := greys.Limit(min(maxStacks, r.work.RecursionCheck*len(methods)))
+	limit := javamethods.Limit(min(maxStacks, r.work.RecursionCheck*len(methods)))
 	decided := false
-	err := r.link.Run(ctx, greys.StackCommand{Target: p.target, Limit: limit}, func(reply greys.Reply) {
+	err := r.link.Run(ctx, javamethods.StackCommand{Target: p.target, Limit: limit}, func(reply javamethods.Reply) {
 		leave()
-		if stack, is := reply.(*greys.CallStack); is && ctx.Err() == nil {
+		if stack, is := reply.(*javamethods.CallStack); is && ctx.Err() == nil {
 			if decided = r.work.process.Stack(methods, stack.Frames); decided {
 				end()
 			}
@@ -149,7 +149,7 @@ func (r *partsRun) giveUpProof(why error) {
 	r.work.mu.Unlock()
 	r.work.Logger.Warn("The server sends no stacks of the methods of a pattern. The receiver cannot tell which methods call themselves, and leaves their times out. With recursion_check: 0 it delivers them unchecked",
 		append(r.job.LogFields(), zap.Error(why))...)
-	if errors.Is(why, greys.ErrRefused) {
+	if errors.Is(why, javamethods.ErrRefused) {
 		r.work.resets.poisoned.Store(true)
 		r.end(errPoisoned)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 )
 
@@ -34,7 +34,7 @@ const maxLayers = 16
 type resets struct {
 	settings *Settings
 	// owed are classes that may have instrumentation of ended commands.
-	owed []greys.Classes
+	owed []javamethods.Classes
 	// layers is the number of runs that may have instrumented classes since the last reset.
 	layers int
 	// poisoned means that the server has refused a command. It may have left instrumentation because of which it
@@ -58,7 +58,7 @@ type resets struct {
 // round is a set of resets that run together. No command begins meanwhile, because the resets would remove its
 // instrumentation.
 type round struct {
-	of []greys.Classes
+	of []javamethods.Classes
 	// afterCleaning means that commands were ended for it, and wait.
 	afterCleaning bool
 	orders        []*Order
@@ -72,7 +72,7 @@ func (r *resets) connected() {
 }
 
 // owe adds classes that a run may have instrumented.
-func (r *resets) owe(c greys.Classes) {
+func (r *resets) owe(c javamethods.Classes) {
 	if !slices.Contains(r.owed, c) {
 		r.owed = append(r.owed, c)
 	}
@@ -103,7 +103,7 @@ func (r *resets) enterOrder(o *Order) {
 
 // startRound starts the resets that are possible while running commands may have instrumented the busy classes. It
 // returns nil if there are none. resetsAll means that a reset affects all classes.
-func (r *resets) startRound(busy []greys.Classes, resetsAll bool) *round {
+func (r *resets) startRound(busy []javamethods.Classes, resetsAll bool) *round {
 	next := &round{afterCleaning: r.cleaning}
 	switch {
 	case len(busy) == 0:
@@ -115,7 +115,7 @@ func (r *resets) startRound(busy []greys.Classes, resetsAll bool) *round {
 		}
 		next.orders, r.orders = r.orders, nil
 	case !resetsAll && !r.cleaning:
-		next.of = slices.DeleteFunc(slices.Clone(r.owed), func(c greys.Classes) bool { return c.MayOverlapAny(busy) })
+		next.of = slices.DeleteFunc(slices.Clone(r.owed), func(c javamethods.Classes) bool { return c.MayOverlapAny(busy) })
 	}
 	if len(next.of) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func (r *resets) startRound(busy []greys.Classes, resetsAll bool) *round {
 	return next
 }
 
-func (n *round) add(c greys.Classes) {
+func (n *round) add(c javamethods.Classes) {
 	if !slices.Contains(n.of, c) {
 		n.of = append(n.of, c)
 	}
@@ -174,13 +174,13 @@ func (r *resets) retry(why error, over bool) {
 
 // settleOwed removes classes from the owed ones if their reset succeeded or is unsupported. It returns the classes
 // whose reset has failed.
-func (r *resets) settleOwed(of []greys.Classes, failed []error) (rest []greys.Classes) {
+func (r *resets) settleOwed(of []javamethods.Classes, failed []error) (rest []javamethods.Classes) {
 	for i, c := range of {
 		if failed[i] != nil {
 			rest = append(rest, c)
 		}
-		if failed[i] == nil || errors.Is(failed[i], greys.ErrUnsupported) {
-			r.owed = slices.DeleteFunc(r.owed, func(owed greys.Classes) bool { return owed == c })
+		if failed[i] == nil || errors.Is(failed[i], javamethods.ErrUnsupported) {
+			r.owed = slices.DeleteFunc(r.owed, func(owed javamethods.Classes) bool { return owed == c })
 		}
 	}
 	return rest
@@ -190,7 +190,7 @@ func (r *resets) settleOwed(of []greys.Classes, failed []error) (rest []greys.Cl
 const resetsAtOnce = 4
 
 // askResets sends resets, and returns an error or nil for each. Several goroutines may call it.
-func (s *Settings) askResets(ctx context.Context, l *link.Link, of []greys.Classes) (failed []error) {
+func (s *Settings) askResets(ctx context.Context, l *link.Link, of []javamethods.Classes) (failed []error) {
 	if l.ResetsAll { // one reset is enough
 		return slices.Repeat([]error{s.askReset(ctx, l, of[0])}, len(of))
 	}
@@ -209,8 +209,8 @@ func (s *Settings) askResets(ctx context.Context, l *link.Link, of []greys.Class
 }
 
 // askReset sends a reset and counts its result.
-func (s *Settings) askReset(ctx context.Context, l *link.Link, of greys.Classes) error {
-	err := s.control(ctx, l, greys.ResetCommand{Class: of.Pattern, Regexp: of.Regexp}, func(greys.Reply) {})
+func (s *Settings) askReset(ctx context.Context, l *link.Link, of javamethods.Classes) error {
+	err := s.control(ctx, l, javamethods.ResetCommand{Class: of.Pattern, Regexp: of.Regexp}, func(javamethods.Reply) {})
 	s.Counters.Reset(err)
 	return err
 }
@@ -233,7 +233,7 @@ func (r *resets) logFailure(why error) {
 	r.logLeftovers(r.owed, why)
 }
 
-func (r *resets) logLeftovers(of []greys.Classes, why error) {
+func (r *resets) logLeftovers(of []javamethods.Classes, why error) {
 	patterns := make([]string, 0, len(of))
 	for _, c := range of {
 		patterns = append(patterns, c.Pattern.String())

@@ -20,6 +20,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
@@ -33,9 +34,9 @@ var receivedAt = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
 var errLost = errors.New("the connection broke")
 
-func patternOf(t testing.TB, text string) greys.Pattern {
+func patternOf(t testing.TB, text string) javamethods.Pattern {
 	t.Helper()
-	p, err := greys.NewPattern(text)
+	p, err := javamethods.NewPattern(text)
 	require.NoError(t, err)
 	return p
 }
@@ -45,12 +46,12 @@ type peer struct {
 	mu       sync.Mutex
 	received []string
 	// refuse returns the error of a command, or nil. silent means that resets have no reply.
-	refuse func(greys.Command) error
+	refuse func(javamethods.Command) error
 	silent bool
 }
 
 // Run implements link.Asker.
-func (p *peer) Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
+func (p *peer) Run(ctx context.Context, command javamethods.Command, each func(javamethods.Reply)) error {
 	p.mu.Lock()
 	p.received = append(p.received, fmt.Sprintf("%T", command))
 	refuse, silent := p.refuse, p.silent
@@ -61,10 +62,10 @@ func (p *peer) Run(ctx context.Context, command greys.Command, each func(greys.R
 		}
 	}
 	switch command.(type) {
-	case greys.SessionsCommand:
-		each(&greys.Sessions{ProcessID: 4711, Sessions: make([]greys.Session, 1)})
+	case javamethods.SessionsCommand:
+		each(&javamethods.Sessions{ProcessID: 4711, Sessions: make([]javamethods.Session, 1)})
 		return nil
-	case greys.ResetCommand:
+	case javamethods.ResetCommand:
 		if !silent {
 			return ctx.Err()
 		}
@@ -98,7 +99,7 @@ func idleSession(t *testing.T, p *peer, protocol greys.Protocol, change func(*Se
 	change(settings)
 	var tasks []*task.Task
 	for _, class := range classes {
-		tasks = append(tasks, &task.Task{Kind: task.Monitor, Pattern: class + " *", Target: greys.Target{Class: patternOf(t, class), Method: patternOf(t, "*")}, Cycle: time.Second})
+		tasks = append(tasks, &task.Task{Kind: task.Monitor, Pattern: class + " *", Target: javamethods.Target{Class: patternOf(t, class), Method: patternOf(t, "*")}, Cycle: time.Second})
 	}
 	known := process.New(process.Settings{MaxMethods: 10, MaxInventory: 10, MaxTreeNodes: 10, Counters: own, Logger: zap.NewNop(), Now: now})
 	l := &link.Link{
@@ -120,8 +121,8 @@ func newRun(s *Session, j *job) *run {
 	return r
 }
 
-func statistics(calls int64) *greys.Statistics {
-	return &greys.Statistics{Methods: []greys.MethodStatistics{{Class: "demo.Shop", Method: "checkout", Calls: calls}}}
+func statistics(calls int64) *javamethods.Statistics {
+	return &javamethods.Statistics{Methods: []javamethods.MethodStatistics{{Class: "demo.Shop", Method: "checkout", Calls: calls}}}
 }
 
 // calls returns the sum of the counted calls of all methods.
@@ -191,14 +192,14 @@ func TestAfterALossTheServerIdentifiesItselfBeforeOtherCommands(t *testing.T) {
 	step()
 	assert.Equal(t, 1, s.running)
 	s.halt()
-	assert.Equal(t, []string{"greys.SessionsCommand", "greys.ResetCommand", "greys.MonitorCommand"}, p.received[:3])
+	assert.Equal(t, []string{"javamethods.SessionsCommand", "javamethods.ResetCommand", "javamethods.MonitorCommand"}, p.received[:3])
 }
 
 // The pauses grow only for consecutive failures.
 func TestTheFirstFailedIdentityCheckIsRepeatedSoon(t *testing.T) {
 	unclear := errors.New("expected a number as the session's JAVA_PID")
 	var fails error
-	s := idleSession(t, &peer{refuse: func(greys.Command) error { return fails }}, greys.ProtocolConsole, func(c *Settings) {
+	s := idleSession(t, &peer{refuse: func(javamethods.Command) error { return fails }}, greys.ProtocolConsole, func(c *Settings) {
 		c.Reconnect = backoff.Config{InitialInterval: time.Second, MaxInterval: time.Hour}
 	}, "demo.*")
 	for range 20 {
@@ -211,7 +212,7 @@ func TestTheFirstFailedIdentityCheckIsRepeatedSoon(t *testing.T) {
 	assert.Less(t, s.check.due.Sub(receivedAt), 2*time.Second)
 	// Resets behave the same way.
 	reset := func() {
-		s.resets.owe(greys.Classes{})
+		s.resets.owe(javamethods.Classes{})
 		s.resets.due = receivedAt
 		s.startResets(receivedAt)
 		s.resetsEnded(<-s.reset)
@@ -234,7 +235,7 @@ func TestManyUnansweredResetsEndAfterOneTimeout(t *testing.T) {
 		s := idleSession(t, &peer{silent: true}, greys.ProtocolGP, unchanged, "demo.*")
 		const many = 3 * resetsAtOnce
 		for i := range many {
-			s.resets.owe(greys.Classes{Pattern: patternOf(t, fmt.Sprintf("demo.Shop%d", i))})
+			s.resets.owe(javamethods.Classes{Pattern: patternOf(t, fmt.Sprintf("demo.Shop%d", i))})
 		}
 		began := time.Now()
 		s.startResets(receivedAt)
@@ -261,7 +262,7 @@ func TestAResetRemovesAllLayers(t *testing.T) {
 func TestCommandsDoNotWaitForResetsWithoutAReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := idleSession(t, &peer{silent: true}, greys.ProtocolConsole, unchanged, "demo.*")
-		s.resets.owe(greys.Classes{Pattern: patternOf(t, "demo.Shop")})
+		s.resets.owe(javamethods.Classes{Pattern: patternOf(t, "demo.Shop")})
 		s.resets.overload(len(s.jobs))
 		s.startResets(receivedAt)
 		assert.True(t, s.resets.cleaning)
@@ -332,18 +333,18 @@ func TestALateRowOfAnEndedMonitorDoesNotReclaimItsMethods(t *testing.T) {
 }
 
 func TestRecordedCallsAreTracedIfACommandHasTheirTree(t *testing.T) {
-	target := func(class, method string) greys.Target {
-		of, err := greys.NewPattern(class)
+	target := func(class, method string) javamethods.Target {
+		of, err := javamethods.NewPattern(class)
 		require.NoError(t, err)
-		named, err := greys.NewPattern(method)
+		named, err := javamethods.NewPattern(method)
 		require.NoError(t, err)
-		return greys.Target{Class: of, Method: named}
+		return javamethods.Target{Class: of, Method: named}
 	}
-	tracing := func(target greys.Target) *run {
+	tracing := func(target javamethods.Target) *run {
 		return &run{job: &job{Task: &task.Task{Kind: task.Trace, Target: target, Limit: 2}}, affected: true}
 	}
-	simple := &greys.Record{Class: "Shop", Method: "pay", IsSimple: true}
-	full := &greys.Record{Class: "com.example.Shop", Method: "pay"}
+	simple := &javamethods.Record{Class: "Shop", Method: "pay", IsSimple: true}
+	full := &javamethods.Record{Class: "com.example.Shop", Method: "pay"}
 	regexp := target("com.*", "pay")
 	regexp.Regexp = true
 	begun, ended := tracing(target("com.*", "*")), tracing(target("com.*", "*"))
@@ -358,7 +359,7 @@ func TestRecordedCallsAreTracedIfACommandHasTheirTree(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		run    *run
-		record *greys.Record
+		record *javamethods.Record
 		want   bool
 	}{
 		"a command of the method":                     {parts(pay(true)), full, true},

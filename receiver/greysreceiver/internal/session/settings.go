@@ -26,7 +26,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
@@ -72,14 +72,14 @@ type Settings struct {
 // result is valid until the method returns.
 type Events interface {
 	// Tree receives a traced call. Stack receives a call of a stack task.
-	Tree(*greys.Tree)
-	Stack(*task.Task, *greys.CallStack)
+	Tree(*javamethods.Tree)
+	Stack(*task.Task, *javamethods.CallStack)
 	// Call receives a recorded call.
 	Call(*Call)
 	// Class and Method receive new and changed ones of a list. Gone receives the name of one that a complete list no
 	// longer has.
-	Class(*task.Task, *greys.Class, process.Change)
-	Method(*task.Task, *greys.Method, process.Change)
+	Class(*task.Task, *javamethods.Class, process.Change)
+	Method(*task.Task, *javamethods.Method, process.Change)
 	Gone(t *task.Task, name string)
 	// Problem receives a problem of a task. why is nil if the kind of problem is the whole reason.
 	Problem(p Problem, t *task.Task, why error)
@@ -87,12 +87,12 @@ type Events interface {
 
 // Call is a recorded call.
 type Call struct {
-	greys.Record
+	javamethods.Record
 	Received time.Time
 	// Traced means that a command has a call tree of the same call.
 	Traced bool
 	// Detail is nil if it is unknown.
-	Detail *greys.RecordDetail
+	Detail *javamethods.RecordDetail
 }
 
 // Problem is a reason why a task has no results.
@@ -121,7 +121,7 @@ var (
 func (s *Settings) ControlTimeout() time.Duration { return s.Timeout + 2*s.AnswerTimeout }
 
 // control sends a short command.
-func (s *Settings) control(ctx context.Context, l *link.Link, command greys.Command, each func(greys.Reply)) error {
+func (s *Settings) control(ctx context.Context, l *link.Link, command javamethods.Command, each func(javamethods.Reply)) error {
 	ctx, end := context.WithTimeoutCause(ctx, s.ControlTimeout(), ErrSlow)
 	defer end()
 	err := l.Run(ctx, command, each)
@@ -142,7 +142,7 @@ func Because(ctx context.Context, err error) error {
 
 // isReply reports whether an error is a reply of the server: the server has understood the command.
 func isReply(err error) bool {
-	return errors.Is(err, greys.ErrUnsupported) || errors.Is(err, greys.ErrRefused)
+	return errors.Is(err, javamethods.ErrUnsupported) || errors.Is(err, javamethods.ErrRefused)
 }
 
 func earlier(a, b time.Time) time.Time {

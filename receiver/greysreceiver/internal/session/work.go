@@ -19,6 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
@@ -122,11 +123,11 @@ func (j *job) restart(t *task.Task) {
 }
 
 // rest returns the rest of the limit; 0 means no limit.
-func (j *job) rest() greys.Limit {
+func (j *job) rest() javamethods.Limit {
 	if j.Limit == 0 || j.isList() {
 		return 0
 	}
-	return j.Limit - greys.Limit(j.replies)
+	return j.Limit - javamethods.Limit(j.replies)
 }
 
 // hasForwardedAll reports whether the limit of listed recorded calls is reached. The caller holds the lock.
@@ -267,7 +268,7 @@ func (w *Work) isAskable(j *job, protocol greys.Protocol) bool {
 
 // wantsRecord reports whether a task needs a recorded call of a list, and counts it. A task with a regular expression
 // gets all calls, because the receiver cannot match Java's expressions. The caller holds the lock.
-func (w *Work) wantsRecord(of *greys.Record) bool {
+func (w *Work) wantsRecord(of *javamethods.Record) bool {
 	for _, j := range w.jobs {
 		if j.Kind != task.Records || j.Ended || j.hasForwardedAll() {
 			continue
@@ -282,12 +283,12 @@ func (w *Work) wantsRecord(of *greys.Record) bool {
 }
 
 // isTraced reports whether a run has a call tree for a recorded call. The caller holds the lock.
-func (w *Work) isTraced(of *greys.Record) bool {
+func (w *Work) isTraced(of *javamethods.Record) bool {
 	return slices.ContainsFunc(w.jobs, func(j *job) bool { return j.run != nil && j.run.traces(of) })
 }
 
 // busyClasses returns the classes that running commands may have instrumented.
-func (w *Work) busyClasses() (busy []greys.Classes) {
+func (w *Work) busyClasses() (busy []javamethods.Classes) {
 	for _, j := range w.jobs {
 		if j.run != nil && j.Kind.Instruments() {
 			busy = append(busy, j.Classes())
@@ -394,7 +395,7 @@ type run struct {
 
 // ask sends the job's command and waits for its end.
 func (r *run) ask() error {
-	return r.link.Run(r.ctx, r.job.Command(r.job.rest()), func(reply greys.Reply) { r.receive(reply, false) })
+	return r.link.Run(r.ctx, r.job.Command(r.job.rest()), func(reply javamethods.Reply) { r.receive(reply, false) })
 }
 
 // isFull reports whether the limit is reached.
@@ -411,7 +412,7 @@ func (r *run) total() int64 {
 }
 
 // receive handles a reply. With checked, times of rows are withheld until they are known to be true.
-func (r *run) receive(reply greys.Reply, checked bool) {
+func (r *run) receive(reply javamethods.Reply, checked bool) {
 	w := r.work
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -429,46 +430,46 @@ func (r *run) receive(reply greys.Reply, checked bool) {
 }
 
 // reportsCall reports whether a reply shows that the server sees calls.
-func reportsCall(reply greys.Reply) bool {
+func reportsCall(reply javamethods.Reply) bool {
 	switch reply := reply.(type) {
-	case *greys.Statistics:
+	case *javamethods.Statistics:
 		for i := range reply.Methods {
 			if reply.Methods[i].Calls > 0 {
 				return true
 			}
 		}
-	case *greys.Tree, *greys.CallStack, *greys.Record:
+	case *javamethods.Tree, *javamethods.CallStack, *javamethods.Record:
 		return true
 	}
 	return false
 }
 
 // handle processes a reply. Kinds that the task does not have are ignored. The caller holds the lock.
-func (r *run) handle(reply greys.Reply, checked bool) {
+func (r *run) handle(reply javamethods.Reply, checked bool) {
 	w, t := r.work, r.job.Task
 	list := process.List{Task: t.Number, Run: r.number}
 	switch reply := reply.(type) {
-	case *greys.Affected:
+	case *javamethods.Affected:
 		r.affect(reply.Classes, reply.Methods)
-	case *greys.Statistics:
+	case *javamethods.Statistics:
 		w.process.Rows(t, reply.Methods, checked)
-	case *greys.Tree:
+	case *javamethods.Tree:
 		if r.count() {
 			w.events.Tree(reply)
 		}
-	case *greys.CallStack:
+	case *javamethods.CallStack:
 		if r.count() {
 			w.events.Stack(t, reply)
 		}
-	case *greys.Record:
+	case *javamethods.Record:
 		r.record(reply)
-	case *greys.Class:
+	case *javamethods.Class:
 		if r.count() {
 			if change := w.process.Class(list, reply); change != process.Unchanged {
 				w.events.Class(t, reply, change)
 			}
 		}
-	case *greys.Method:
+	case *javamethods.Method:
 		if r.count() {
 			if change := w.process.Method(list, reply); change != process.Unchanged {
 				w.events.Method(t, reply, change)
@@ -507,7 +508,7 @@ func (r *run) affect(classes, methods int64) {
 }
 
 // record handles a recorded call: a new one, or one of a list. The caller holds the lock.
-func (r *run) record(of *greys.Record) {
+func (r *run) record(of *javamethods.Record) {
 	switch {
 	case r.job.Kind == task.RecordList:
 		if !r.work.process.IsNewRecord(of) || !r.work.wantsRecord(of) {
@@ -523,7 +524,7 @@ func (r *run) record(of *greys.Record) {
 
 // traces reports whether the run has a call tree for a recorded call, as far as names show. For a command with a
 // regular expression this is unknown, and the result is false. The caller holds the lock.
-func (r *run) traces(of *greys.Record) bool {
+func (r *run) traces(of *javamethods.Record) bool {
 	switch t := &r.job.Target; {
 	case r.job.Kind != task.Trace || r.isFull():
 		return false
@@ -560,11 +561,11 @@ func (r *run) mayHaveInstrumented() bool {
 func (r *run) isStarting() bool { return len(r.starts) > 0 }
 
 // hasBegun reports whether a reply shows that the command has begun. The caller holds the lock.
-func (r *run) hasBegun(reply greys.Reply) bool {
+func (r *run) hasBegun(reply javamethods.Reply) bool {
 	switch reply := reply.(type) {
-	case *greys.Affected:
+	case *javamethods.Affected:
 		return r.matched
-	case *greys.Statistics:
+	case *javamethods.Statistics:
 		return len(reply.Methods) > 0
 	default:
 		return !r.job.isList() // a list has to be complete

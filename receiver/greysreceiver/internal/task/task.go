@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // Kind is the kind of a task.
@@ -52,9 +53,9 @@ type Task struct {
 	// Pattern is the text of the configured patterns.
 	Pattern string
 	// Target has the patterns. Tasks that list classes have no method, and lists of records have neither.
-	Target greys.Target
+	Target javamethods.Target
 	// Limit is the maximum number of calls or of listed items; 0 means no limit.
-	Limit greys.Limit
+	Limit javamethods.Limit
 	// Cycle is the cycle of a monitor, in whole seconds.
 	Cycle time.Duration
 	// Every is the interval of a list; 0 means that the command runs until its limit.
@@ -70,31 +71,33 @@ type Task struct {
 }
 
 // Command returns the server's command for the task, with the rest of its limit; 0 means no limit.
-func (t *Task) Command(limit greys.Limit) greys.Command { return t.CommandFor(t.Target, limit) }
+func (t *Task) Command(limit javamethods.Limit) javamethods.Command {
+	return t.CommandFor(t.Target, limit)
+}
 
 // CommandFor returns the command for another target.
-func (t *Task) CommandFor(target greys.Target, limit greys.Limit) greys.Command {
+func (t *Task) CommandFor(target javamethods.Target, limit javamethods.Limit) javamethods.Command {
 	switch t.Kind {
 	case Monitor:
-		return greys.MonitorCommand{Target: target, Cycle: t.Cycle}
+		return javamethods.MonitorCommand{Target: target, Cycle: t.Cycle}
 	case Trace:
-		return greys.TraceCommand{Target: target, Limit: limit}
+		return javamethods.TraceCommand{Target: target, Limit: limit}
 	case Stack:
-		return greys.StackCommand{Target: target, Limit: limit}
+		return javamethods.StackCommand{Target: target, Limit: limit}
 	case Records:
-		return greys.RecordCommand{Target: target, Limit: limit}
+		return javamethods.RecordCommand{Target: target, Limit: limit}
 	case RecordList:
-		return greys.RecordsCommand{}
+		return javamethods.RecordsCommand{}
 	case Classes:
-		return greys.ClassesCommand{Class: target.Class, Regexp: target.Regexp, Fields: t.Fields}
+		return javamethods.ClassesCommand{Class: target.Class, Regexp: target.Regexp, Fields: t.Fields}
 	default:
-		return greys.MethodsCommand{Target: target}
+		return javamethods.MethodsCommand{Target: target}
 	}
 }
 
 // Classes returns the classes of the task's pattern.
-func (t *Task) Classes() greys.Classes {
-	return greys.Classes{Pattern: t.Target.Class, Regexp: t.Target.Regexp}
+func (t *Task) Classes() javamethods.Classes {
+	return javamethods.Classes{Pattern: t.Target.Class, Regexp: t.Target.Regexp}
 }
 
 // LogFields returns log fields that identify the task.

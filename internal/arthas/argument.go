@@ -17,27 +17,18 @@ import (
 // MaxExpressionBytes is the maximum length of an expression.
 const MaxExpressionBytes = 4096
 
-// Pattern is a pattern of names: with * and ?, or a Java regular expression. It is one argument of a command. The zero
-// value is no valid pattern.
-type Pattern struct{ names javamethods.Pattern }
-
-// NewPattern returns a pattern, or an error that names the first invalid character.
-func NewPattern(text string) (Pattern, error) {
-	names, err := javamethods.NewPattern(text)
+// NewPattern returns a pattern that a command line can hold, or an error that names the first invalid character. Both
+// servers read *, ? and the backslash alike.
+func NewPattern(text string) (javamethods.Pattern, error) {
+	p, err := javamethods.NewPattern(text)
+	if err == nil {
+		err = checkArgument("pattern", text)
+	}
 	if err != nil {
-		return Pattern{}, err
+		return javamethods.Pattern{}, err
 	}
-	if err := checkArgument("pattern", text); err != nil {
-		return Pattern{}, err
-	}
-	return Pattern{names}, nil
+	return p, nil
 }
-
-// String returns the text.
-func (p Pattern) String() string { return p.names.String() }
-
-// Names returns the pattern as Greys has it. Both servers read * and ? and the backslash alike.
-func (p Pattern) Names() javamethods.Pattern { return p.names }
 
 // Expression is an OGNL expression. The server runs it inside the traced program, where it can do everything, so only
 // an operator may write one. It is one argument of a command. The zero value is no expression.

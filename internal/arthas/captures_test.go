@@ -117,7 +117,6 @@ func compare(t *testing.T, reference map[string]any, result Result) {
 		root := reference["root"].(map[string]any)
 		assert.Equal(t, root["threadName"], r.Thread.Name)
 		assert.EqualValues(t, root["threadId"], r.Thread.ID)
-		assert.Equal(t, root["classloader"], r.Thread.Loader)
 		compareTime(t, root["timestamp"], r.Time)
 		assert.Empty(t, compareNodes(t, root["children"].([]any), r.Nodes, 0), "nodes that the reference does not have")
 	case *CallStack:
@@ -197,12 +196,12 @@ func compareNodes(t *testing.T, children []any, nodes []TraceNode, depth int32) 
 	return nodes
 }
 
-func compareFrames(t *testing.T, reference []any, frames []Frame) {
+func compareFrames(t *testing.T, reference []any, frames []javamethods.Frame) {
 	require.Len(t, frames, len(reference))
 	for i, frame := range reference {
 		frame := frame.(map[string]any)
 		file, _ := frame["fileName"].(string)
-		assert.Equal(t, Frame{Class: frame["className"].(string), Method: frame["methodName"].(string), File: file, Line: int32(frame["lineNumber"].(float64))}, frames[i])
+		assert.Equal(t, javamethods.Frame{Class: frame["className"].(string), Method: frame["methodName"].(string), File: file, Line: int32(frame["lineNumber"].(float64))}, frames[i])
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // Command is a request to a server: one of the types of this file. No command changes the program, except that it
@@ -19,14 +21,11 @@ func CommandLine(c Command) (string, error) {
 	return l.text.String(), l.err
 }
 
-// Target names methods of classes.
+// Target names methods of classes. A pattern of methods is <init> for constructors.
 type Target struct {
-	// Class matches qualified names of classes. Method matches names of methods, <init> for constructors.
-	Class, Method Pattern
-	// Regexp makes both Java regular expressions. Otherwise they are patterns with * and ?.
-	Regexp bool
+	javamethods.Target
 	// Exclude matches names of classes that Class should not match. It may be missing.
-	Exclude Pattern
+	Exclude javamethods.Pattern
 	// MaxClasses is the maximum number of classes that the server instruments; 0 means the server's 50. If more match,
 	// the server instruments none.
 	MaxClasses int32
@@ -122,7 +121,7 @@ type (
 
 	// ClassesCommand asks for loaded classes. The results are [Classes], which the server sends in parts.
 	ClassesCommand struct {
-		Class  Pattern
+		Class  javamethods.Pattern
 		Regexp bool
 		// Details asks for all of each class; without it, only for names.
 		Details bool
@@ -133,7 +132,7 @@ type (
 
 	// MethodsCommand asks for methods of loaded classes: a [Method] for each.
 	MethodsCommand struct {
-		Class, Method Pattern
+		Class, Method javamethods.Pattern
 		Regexp        bool
 		Details       bool
 		// Max is the maximum number of classes; 0 means the server's 100. If more match, the server sends none.
@@ -143,7 +142,7 @@ type (
 	// ResetCommand removes instrumentation from the matching classes, also if others instrumented them. The result is a
 	// [Reset]. Classes of a running job stay instrumented, and no later reset restores them.
 	ResetCommand struct {
-		Class  Pattern
+		Class  javamethods.Pattern
 		Regexp bool
 	}
 
@@ -211,7 +210,7 @@ const (
 // target writes the arguments of a command on methods. Every argument except the last may be missing: an expression is
 // then not written.
 func (l *line) target(t Target, expressions ...Expression) *line {
-	if t.Class == (Pattern{}) || t.Method == (Pattern{}) {
+	if t.Class == (javamethods.Pattern{}) || t.Method == (javamethods.Pattern{}) {
 		return l.fail(errors.New("the command has no pattern of classes or none of methods"))
 	}
 	l.flag("-E", t.Regexp).number("-m", int64(t.MaxClasses)).pattern("--exclude-class-pattern", t.Exclude)
@@ -273,13 +272,13 @@ func (c ForgetRecordCommand) line() *line {
 
 func (c ClassesCommand) line() *line {
 	l := newLine("sc").flag("-d", c.Details).flag("-E", c.Regexp).number("-n", int64(c.Max))
-	return l.word("--").argument(c.Class.String()).needs(c.Class != Pattern{}, "pattern of classes")
+	return l.word("--").argument(c.Class.String()).needs(c.Class != javamethods.Pattern{}, "pattern of classes")
 }
 
 func (c MethodsCommand) line() *line {
 	l := newLine("sm").flag("-d", c.Details).flag("-E", c.Regexp).number("-n", int64(c.Max))
-	l.word("--").argument(c.Class.String()).needs(c.Class != Pattern{}, "pattern of classes")
-	if c.Method != (Pattern{}) {
+	l.word("--").argument(c.Class.String()).needs(c.Class != javamethods.Pattern{}, "pattern of classes")
+	if c.Method != (javamethods.Pattern{}) {
 		l.argument(c.Method.String())
 	}
 	return l
@@ -287,7 +286,7 @@ func (c MethodsCommand) line() *line {
 
 func (c ResetCommand) line() *line {
 	l := newLine("reset").flag("-E", c.Regexp)
-	return l.word("--").argument(c.Class.String()).needs(c.Class != Pattern{}, "pattern of classes")
+	return l.word("--").argument(c.Class.String()).needs(c.Class != javamethods.Pattern{}, "pattern of classes")
 }
 
 func (ResetAllCommand) line() *line { return newLine("reset") }

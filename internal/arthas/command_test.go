@@ -15,9 +15,10 @@ import (
 
 	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/arthas/sim/arthasserver"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
-func pattern(t testing.TB, text string) arthas.Pattern {
+func pattern(t testing.TB, text string) javamethods.Pattern {
 	t.Helper()
 	p, err := arthas.NewPattern(text)
 	require.NoError(t, err)
@@ -33,7 +34,7 @@ func expression(t testing.TB, text string) arthas.Expression {
 
 func TestCommandLines(t *testing.T) {
 	shop := target(t, "demo.Shop", "buy")
-	wide := arthas.Target{Class: pattern(t, `demo\.(Shop|Pay)`), Method: pattern(t, ".*"), Regexp: true, Exclude: pattern(t, "demo.Test*"), MaxClasses: 3}
+	wide := arthas.Target{Target: javamethods.Target{Class: pattern(t, `demo\.(Shop|Pay)`), Method: pattern(t, ".*"), Regexp: true}, Exclude: pattern(t, "demo.Test*"), MaxClasses: 3}
 	for _, tt := range []struct {
 		command arthas.Command
 		line    string
@@ -80,10 +81,13 @@ func TestCommandLines(t *testing.T) {
 
 func TestWrongCommandsHaveNoLine(t *testing.T) {
 	shop := target(t, "demo.Shop", "buy")
+	bar, err := javamethods.NewPattern("a|")
+	require.NoError(t, err)
 	for _, tt := range []struct {
 		command arthas.Command
 		problem string
 	}{
+		{arthas.ResetCommand{Class: bar, Regexp: true}, `argument "a|" begins or ends with a vertical bar: the server would read it as a pipe`},
 		{arthas.MonitorCommand{Target: shop}, "cycle is 0s: expected whole seconds, at least 1s"},
 		{arthas.MonitorCommand{Target: shop, Cycle: 1500 * time.Millisecond}, "cycle is 1.5s: expected whole seconds, at least 1s"},
 		{arthas.TraceCommand{}, "the command has no pattern of classes or none of methods"},

@@ -6,6 +6,8 @@ package arthas
 import (
 	"math"
 	"time"
+
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // decoders read the results of each type. The server sends more types, for commands that this package does not have.
@@ -258,16 +260,8 @@ func (r *reader) trace() *Trace {
 func (r *reader) traceRoot(t *Trace) {
 	for key := range r.object("the root of a trace") {
 		switch string(key) {
-		case "threadName":
-			t.Thread.Name = r.name("the name of a thread")
-		case "threadId":
-			t.Thread.ID = r.integer("the ID of a thread")
-		case "daemon":
-			t.Thread.Daemon = r.boolean("true or false")
-		case "priority":
-			t.Thread.Priority = r.small("a priority")
-		case "classloader":
-			t.Thread.Loader = r.name("a class loader")
+		case "threadName", "threadId", "daemon", "priority", "classloader":
+			r.threadField(string(key), &t.Thread)
 		case "timestamp":
 			t.Time = r.timestamp("a time")
 		case "traceId":
@@ -281,6 +275,22 @@ func (r *reader) traceRoot(t *Trace) {
 		default:
 			r.ignore()
 		}
+	}
+}
+
+// threadField reads one field of the thread of a call.
+func (r *reader) threadField(key string, t *javamethods.Thread) {
+	switch key {
+	case "threadName":
+		t.Name = r.name("the name of a thread")
+	case "threadId":
+		t.ID = r.integer("the ID of a thread")
+	case "daemon":
+		t.Daemon = r.boolean("true or false")
+	case "priority":
+		t.Priority = r.small("a priority")
+	case "classloader":
+		r.skip()
 	}
 }
 
@@ -338,16 +348,8 @@ func (r *reader) callStack() *CallStack {
 		switch string(key) {
 		case "ts":
 			s.Time = r.timestamp("a time")
-		case "threadName":
-			s.Thread.Name = r.name("the name of a thread")
-		case "threadId":
-			s.Thread.ID = r.integer("the ID of a thread")
-		case "daemon":
-			s.Thread.Daemon = r.boolean("true or false")
-		case "priority":
-			s.Thread.Priority = r.small("a priority")
-		case "classloader":
-			s.Thread.Loader = r.name("a class loader")
+		case "threadName", "threadId", "daemon", "priority", "classloader":
+			r.threadField(string(key), &s.Thread)
 		case "traceId":
 			s.TraceID = r.text("the ID of a trace")
 		case "rpcId":
@@ -364,9 +366,9 @@ func (r *reader) callStack() *CallStack {
 	return &s
 }
 
-func (r *reader) frames() (frames []Frame) {
+func (r *reader) frames() (frames []javamethods.Frame) {
 	for range r.array("a list of frames") {
-		var f Frame
+		var f javamethods.Frame
 		for key := range r.object("a frame") {
 			switch string(key) {
 			case "className":

@@ -121,14 +121,14 @@ func TestUnitsOfResults(t *testing.T) {
 		{
 			"a trace has nanoseconds",
 			`{"type":"trace","root":{"threadId":"13","children":[{"type":"method","className":"A","cost":2053174,"minCost":5,"maxCost":7,"totalCost":12,"times":2,"invoking":true,"children":[{"type":"throw","exception":"E","message":"x","lineNumber":7}]}]}}`,
-			&Trace{Thread: Thread{ID: 13}, Nodes: []TraceNode{
+			&Trace{Thread: javamethods.Thread{ID: 13}, Nodes: []TraceNode{
 				{Class: "A", CallSite: true, Calls: 2, Last: Cost{2053174, true}, Min: Cost{5, true}, Max: Cost{7, true}, Total: Cost{12, true}},
 				{Depth: 1, Exception: "E", Message: "x", Line: 7},
 			}},
 		},
 		{
 			"a stack has no duration", `{"type":"stack","cost":0.0,"threadId":12,"stackTrace":[{"className":"A","methodName":"m","lineNumber":-2}]}`,
-			&CallStack{Thread: Thread{ID: 12}, Frames: []Frame{{Class: "A", Method: "m", Line: -2}}},
+			&CallStack{Thread: javamethods.Thread{ID: 12}, Frames: []javamethods.Frame{{Class: "A", Method: "m", Line: -2}}},
 		},
 		{
 			"undefined numbers are not known",

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // line builds a command line. These are the server's rules:
@@ -81,8 +83,8 @@ func (l *line) needs(has bool, what string) *line {
 }
 
 // pattern writes an option with a pattern, if it has one.
-func (l *line) pattern(option string, value Pattern) *line {
-	if value != (Pattern{}) {
+func (l *line) pattern(option string, value javamethods.Pattern) *line {
+	if value != (javamethods.Pattern{}) {
 		l.word(option).argument(value.String())
 	}
 	return l
@@ -90,6 +92,9 @@ func (l *line) pattern(option string, value Pattern) *line {
 
 // argument writes one token.
 func (l *line) argument(text string) *line {
+	if err := checkArgument("argument", text); err != nil {
+		return l.fail(err)
+	}
 	if text != "" && strings.IndexFunc(text, mayNeedQuotes) < 0 {
 		return l.word(text)
 	}

@@ -3,7 +3,11 @@
 
 package arthas
 
-import "time"
+import (
+	"time"
+
+	"github.com/callbraid/callbraid/internal/javamethods"
+)
 
 // Result is a part of what a server sends for a command: a pointer to one of the types of this file. It shares no memory
 // with the answer.
@@ -55,22 +59,12 @@ type (
 		Sum Cost
 	}
 
-	// Thread is a thread of the program.
-	Thread struct {
-		Name string
-		// ID is 0 if it is not known.
-		ID       int64
-		Daemon   bool
-		Priority int32
-		// Loader is the class loader of the thread's context.
-		Loader string
-	}
-
 	// Trace is one traced call with its callees.
 	Trace struct {
 		// Time is the begin of the call.
-		Time   Timestamp
-		Thread Thread
+		Time Timestamp
+		// Thread has the ID 0 if it is not known.
+		Thread javamethods.Thread
 		// TraceID and RPCID are of a certain vendor's tracer, and usually empty.
 		TraceID, RPCID string
 		// Nodes are calls and thrown exceptions, each after its caller. The caller of a node is the nearest node before
@@ -101,19 +95,10 @@ type (
 	// CallStack is the stack of one call of a method.
 	CallStack struct {
 		Time           Timestamp
-		Thread         Thread
+		Thread         javamethods.Thread
 		TraceID, RPCID string
 		// Frames are the frames of the stack. The called method is the first.
-		Frames []Frame
-	}
-
-	// Frame is one frame of a stack.
-	Frame struct {
-		Class, Method string
-		// File is the name of the source file; empty means unknown.
-		File string
-		// Line is -1 if it is unknown, and -2 if the method is native.
-		Line int32
+		Frames []javamethods.Frame
 	}
 
 	// Watch is one point of one call.
@@ -229,7 +214,7 @@ type (
 		// CPUTime is the time on a processor since the thread began, in whole milliseconds.
 		CPUTime Cost
 		// Frames are its stack, if the command asks for it.
-		Frames []Frame
+		Frames []javamethods.Frame
 	}
 
 	// JVM is the result of a [JVMCommand].

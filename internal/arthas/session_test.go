@@ -16,6 +16,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/arthas/sim/arthasserver"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
@@ -92,7 +93,7 @@ func target(t testing.TB, class, method string) arthas.Target {
 	require.NoError(t, err)
 	m, err := arthas.NewPattern(method)
 	require.NoError(t, err)
-	return arthas.Target{Class: c, Method: m}
+	return arthas.Target{Target: javamethods.Target{Class: c, Method: m}}
 }
 
 func buy(cost time.Duration) arthasserver.Call {

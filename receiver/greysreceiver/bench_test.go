@@ -14,9 +14,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
 // connected returns a server whose pipelines drop all data. end waits until all its results are forwarded.
@@ -26,7 +26,7 @@ func connected(b *testing.B) (s *server, end func()) {
 	bed.Next = sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop}
 	run := bed.open()
 	s = bed.receiver.servers[0]
-	s.beginProcess(session.Identity{PID: 4711, Version: "1.7.6.6", Protocol: ProtocolConsole})
+	s.beginProcess(session.Identity{PID: 4711, Version: "1.7.6.6", Protocol: string(ProtocolConsole)})
 	return s, run.Finish
 }
 

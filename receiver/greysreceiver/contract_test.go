@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
@@ -62,7 +63,7 @@ func playObedient(t testing.TB, host component.Host, protocol Protocol) agentcon
 	})
 	b.Host = host
 	o := &obedient{scripted: script(t, b, protocol), died: make(chan struct{})}
-	b.receiver.env.connect = func(context.Context, *link.Dialer, Protocol) (*link.Link, error) {
+	b.receiver.env.connect = func(context.Context, *link.Dialer, Protocol) (*session.Link, error) {
 		l, err := o.link()
 		if err == nil {
 			l.Asker = o

@@ -13,15 +13,15 @@
 //	receiver.go             start and shutdown of all servers
 //	server.go               one server: connect, identify, run sessions, and again after a pause
 //	  internal/link         a connection, by GP or the text console
-//	  internal/session      one session: commands, resets, orders of operators
-//	  internal/process      sums and inventories of one process, all with limits
+//	  javamethods/session   one session: commands, resets, orders of operators
+//	  javamethods/process   sums and inventories of one process, all with limits
 //	output.go               results of a session, to the queues of the pipelines
 //	  traces.go, logs.go    results as spans and log records
 //	metrics.go              the state of a process as metrics
 //	steering.go             commands of operators
 //
-// Package internal/task defines tasks, and internal/counters has the receiver's own metrics. The protocols are in
-// internal/greys/gp and internal/greys/console.
+// Package internal/javamethods has what other protocols share: sessions, processes and tasks. Package internal/counters
+// has the receiver's own metrics. The protocols are in internal/greys/gp and internal/greys/console.
 //
 // # States
 //

@@ -20,9 +20,9 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
 func TestSumsSurviveALostCommandAndBeginAtZeroWithAnotherProcess(t *testing.T) {
@@ -244,7 +244,7 @@ func TestTheCountsOfALinkAreReported(t *testing.T) {
 	b.start()
 	s.next()
 	s.set(func() {
-		s.stats = link.Stats{
+		s.stats = session.Stats{
 			Bad: 3, LastBad: errors.New("monitor demo.* *: byte 7: the reason"), Missing: 5,
 			Repeated: 11, Unasked: 12, Late: 13, Lost: 14, Unanswered: 15,
 		}
@@ -507,7 +507,7 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 	spoke := make(chan Protocol, 1000)
 	refused := fmt.Errorf("connection refused: %w", errUnsent)
 	var down atomic.Bool
-	b.receiver.env.connect = func(_ context.Context, _ *link.Dialer, protocol Protocol) (*link.Link, error) {
+	b.receiver.env.connect = func(_ context.Context, _ *link.Dialer, protocol Protocol) (*session.Link, error) {
 		select {
 		case spoke <- protocol:
 		default:

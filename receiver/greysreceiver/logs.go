@@ -13,14 +13,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
+	"github.com/callbraid/callbraid/internal/javamethods/text"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
 // Names of events.

@@ -17,8 +17,8 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/text"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
 // lineFull is the log line for a server that uses too much memory.

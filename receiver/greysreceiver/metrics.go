@@ -9,14 +9,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
+	"github.com/callbraid/callbraid/internal/javamethods/text"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/metricseries"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
 // processState is a snapshot of a process for metrics.

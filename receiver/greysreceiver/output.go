@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
 // environment is the shared state of all servers.
@@ -35,7 +35,7 @@ type environment struct {
 // hooks are the parts that tests replace.
 type hooks struct {
 	// connect returns a new link to a server. spoke is the protocol of the last link; empty means unknown.
-	connect func(ctx context.Context, d *link.Dialer, spoke Protocol) (*link.Link, error)
+	connect func(ctx context.Context, d *link.Dialer, spoke Protocol) (*session.Link, error)
 	// repeatAfter is the interval of log lines for lasting failures. silentAfter is the time after which a silent
 	// server is reported.
 	repeatAfter, silentAfter time.Duration
@@ -94,6 +94,6 @@ func (o *output) Problem(p session.Problem, t *task.Task, why error) {
 	o.env.logs.problem(o.origin, p, t, why)
 }
 
-func connect(ctx context.Context, d *link.Dialer, spoke Protocol) (*link.Link, error) {
+func connect(ctx context.Context, d *link.Dialer, spoke Protocol) (*session.Link, error) {
 	return d.Connect(ctx, spoke)
 }

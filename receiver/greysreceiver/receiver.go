@@ -15,10 +15,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
 // greysReceiver runs the servers of one configuration, for all signals.

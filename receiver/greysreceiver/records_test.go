@@ -14,7 +14,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
 )
 
 // recorded returns a recorded call of a method, with the simple name of the class as in the console.

@@ -11,9 +11,9 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/text"
 	"github.com/callbraid/callbraid/internal/receiverkit"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
 // Resource attributes of the semantic conventions and of the receiver.
@@ -66,6 +66,6 @@ func newOrigin(config *Config, server *ServerConfig, host string, who session.Id
 	}
 	receiverkit.PutNew(attributes, attributeHostName, who.Host)
 	receiverkit.PutNew(attributes, attributeServerVersion, text.Short(who.Version))
-	receiverkit.PutNew(attributes, attributeServerProtocol, string(who.Protocol))
+	receiverkit.PutNew(attributes, attributeServerProtocol, who.Protocol)
 	return o
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 )
 
@@ -44,7 +45,7 @@ type scripted struct {
 	gone   error
 	links  int
 	asked  chan *pending
-	stats  link.Stats
+	stats  session.Stats
 	detail func(index int64) *javamethods.RecordDetail
 }
 
@@ -61,28 +62,29 @@ type pending struct {
 // script replaces the server of a bed by a scripted one.
 func script(t testing.TB, b *bed, protocol Protocol) *scripted {
 	s := &scripted{t: t, protocol: protocol, pid: 4711, version: "1.7.6.6", asked: make(chan *pending, 100)}
-	b.receiver.env.connect = func(context.Context, *link.Dialer, Protocol) (*link.Link, error) { return s.link() }
+	b.receiver.env.connect = func(context.Context, *link.Dialer, Protocol) (*session.Link, error) { return s.link() }
 	return s
 }
 
-func (s *scripted) link() (*link.Link, error) {
+func (s *scripted) link() (*session.Link, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone != nil {
 		return nil, s.gone
 	}
 	s.links++
-	l := &link.Link{
-		Asker: s, Protocol: s.protocol, Close: func() {},
-		Total: func() link.Stats {
+	l := &session.Link{
+		Asker: s, Dialect: link.GP, Close: func() {},
+		Total: func() session.Stats {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return s.stats
 		},
-		Unsent: func(err error) bool { return errors.Is(err, errUnsent) },
+		Unsent:    func(err error) bool { return errors.Is(err, errUnsent) },
+		IsForeign: link.IsForeign,
 	}
 	if s.protocol == ProtocolConsole {
-		l.ResetsAll, l.Aborts = true, true
+		l.Dialect = link.Console
 		return l, nil
 	}
 	lost := make(chan struct{})

@@ -20,13 +20,13 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/text"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
 // server is a configured server. Its own goroutine owns it, except for the fields behind the lock.
@@ -178,7 +178,7 @@ func (s *server) serve(ctx context.Context) error {
 		s.spoke = "" // the server may have changed its protocol
 		return err
 	}
-	s.spoke = l.Protocol
+	s.spoke = Protocol(l.Protocol)
 	s.connected(who)
 	err = s.ask(ctx, l)
 	s.disconnected(err)
@@ -186,7 +186,7 @@ func (s *server) serve(ctx context.Context) error {
 }
 
 // ask runs sessions for one process after the other over a link, until the link is lost or ctx ends.
-func (s *server) ask(ctx context.Context, l *link.Link) error {
+func (s *server) ask(ctx context.Context, l *session.Link) error {
 	for pause := time.Duration(0); ; {
 		inputs := session.Inputs{Orders: s.orders, Full: s.full, Memory: s.memory}
 		err := session.New(l, s.work, inputs).Run(ctx, pause)
@@ -233,7 +233,7 @@ func (s *server) connected(who session.Identity) {
 // identityFields returns the log fields of an identity.
 func identityFields(who session.Identity) []zap.Field {
 	return []zap.Field{
-		zap.String("protocol", string(who.Protocol)), zap.Int64("pid", who.PID), zap.String("version", text.Short(who.Version)),
+		zap.String("protocol", who.Protocol), zap.Int64("pid", who.PID), zap.String("version", text.Short(who.Version)),
 	}
 }
 
@@ -329,7 +329,7 @@ func (s *server) restoreClasses(ctx context.Context) {
 	if s.work == nil || !s.work.HasLeftovers() {
 		return
 	}
-	l, err := s.env.connect(ctx, s.dialer, s.work.Who().Protocol)
+	l, err := s.env.connect(ctx, s.dialer, Protocol(s.work.Who().Protocol))
 	if err != nil {
 		s.work.FailRestore(session.Because(ctx, err))
 		return

@@ -16,9 +16,9 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
 // Names of commands that are not tasks, and names of arguments.

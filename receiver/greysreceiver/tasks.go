@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 )
 
 // tasks returns the configured tasks. Errors name the fields.

@@ -14,11 +14,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/text"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
 // Attributes of spans and log records, of the semantic conventions and of the receiver.

@@ -11,12 +11,13 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
 
-// Counters are the receiver's own metrics. Several goroutines may use them.
+// Counters are the receiver's own metrics. They implement [session.Counters]. Several goroutines may use them.
 type Counters struct {
 	builder *metadata.TelemetryBuilder
 }
@@ -96,7 +97,7 @@ func (c *Counters) Reset(err error) {
 }
 
 // Link counts those counts of a link that belong to no process.
-func (c *Counters) Link(since link.Stats) {
+func (c *Counters) Link(since session.Stats) {
 	b := c.builder
 	increase(b.ReceiverGreysRepliesIgnored, int64(since.Repeated), "reason", "repeated")
 	increase(b.ReceiverGreysRepliesIgnored, int64(since.Unasked), "reason", "unasked")
@@ -104,13 +105,6 @@ func (c *Counters) Link(since link.Stats) {
 	increase(b.ReceiverGreysConsoleFaults, int64(since.Lost), "kind", "lost")
 	increase(b.ReceiverGreysConsoleFaults, int64(since.Unanswered), "kind", "unanswered")
 }
-
-// Reasons why methods of a pattern are not watched.
-const (
-	LeftOutRefused = "refused"
-	LeftOutNoCode  = "no_code"
-	LeftOutNoRoom  = "no_room"
-)
 
 // MethodsLeftOut counts methods of a pattern that are not watched, by the reason.
 func (c *Counters) MethodsLeftOut(n int, reason string) {
@@ -135,30 +129,8 @@ func (c *Counters) MetricPointsDropped(n int, reason string) {
 	increase(c.builder.ReceiverGreysMetricPointsDropped, int64(n), "reason", reason)
 }
 
-// Process are the counts of one process of a server.
-type Process struct {
-	// Replies were received. Bad ones could not be decoded, Missing ones are gaps in sequence
-	// numbers.
-	Replies, Bad, Missing int64
-	// Folded are rows of methods beyond the limit. OtherMonitor are rows of methods that another
-	// monitor counts.
-	Folded, OtherMonitor int64
-	// Unwanted are recorded calls of other clients that no task asks for.
-	Unwanted int64
-	Untimed  Untimed
-	// Repeated are recorded calls that were in an earlier list.
-	Repeated int64
-	// NodesDropped are calls beyond the limit of a call tree. InventoryDropped are classes and methods beyond the limit
-	// of the inventory.
-	NodesDropped, InventoryDropped int64
-}
-
-// Untimed are replies with times that may be false. Rows are counted without them; call trees and recorded calls are
-// dropped.
-type Untimed struct{ Rows, Trees, Records int64 }
-
 // Process counts the difference of two counts of a process.
-func (c *Counters) Process(now, before *Process) {
+func (c *Counters) Process(now, before *process.Counts) {
 	b := c.builder
 	increase(b.ReceiverGreysReplies, now.Replies-before.Replies, "", "")
 	increase(b.ReceiverGreysBadReplies, now.Bad-before.Bad, "", "")

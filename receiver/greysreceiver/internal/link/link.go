@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package link connects to a Greys server by one of its two protocols. A Dialer counts its
-// connections; a Link sends commands until it is lost.
+// Package link connects to a Greys server by one of its two protocols. A Dialer counts its connections, and returns the
+// links of sessions.
 package link
 
 import (
@@ -17,85 +17,17 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/greys/gp"
-	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 )
 
-// Asker sends a command. It calls each for every reply, in order, and returns when the command
-// has ended, or when ctx ends it. Several goroutines may use it.
-type Asker interface {
-	Run(ctx context.Context, command javamethods.Command, each func(javamethods.Reply)) error
-}
-
-// Link is a server that speaks a known protocol. It ends when it is lost, or by Close.
-type Link struct {
-	Asker
-	Protocol greys.Protocol
-	// Lost is closed when the link is lost. Why then returns the reason. Both are nil if each command has its own
-	// connection.
-	Lost <-chan struct{}
-	Why  func() error
-	// Close ends the link and waits for its goroutines.
-	Close func()
-	// Total returns the counts of the link so far.
-	Total func() Stats
-	// Unsent reports whether the command of an error did not reach the server.
-	Unsent func(error) bool
-	// ResetsAll means that a reset affects all classes, and its pattern has no effect.
-	ResetsAll bool
-	// Aborts means that the client can abort a command at the server. Otherwise a cancelled command runs at the server
-	// until the connection ends.
-	Aborts bool
-
-	// Abandoned is the number of cancelled commands that still run at the server, because the protocol cannot abort
-	// them.
-	Abandoned int
-
-	reported Stats
-}
-
-// IsLost reports whether the link is lost.
-func (l *Link) IsLost() bool {
-	select {
-	case <-l.Lost:
-		return true
-	default:
-		return false
-	}
-}
-
-// IsOneConnection reports whether all commands share one connection.
-func (l *Link) IsOneConnection() bool { return l.Lost != nil }
-
-// NewStats returns the new counts since the last call, and the total. Only one goroutine may call it.
-func (l *Link) NewStats() (since, total Stats) {
-	total = l.Total()
-	since = total.minus(l.reported)
-	l.reported = total
-	return since, total
-}
-
-// Stats are the counts of a link.
-type Stats struct {
-	// Bad are replies that could not be decoded. LastBad is the error of the last one, unless its command returns the
-	// error. Missing are gaps in the sequence numbers of replies.
-	Bad, Missing uint64
-	LastBad      error
-	// Repeated, Unasked and Late are dropped replies: the server sent them twice, without a
-	// command, or after the end of their command.
-	Repeated, Unasked, Late uint64
-	// Lost are commands that the server ended without a reason. Unanswered are aborted commands
-	// whose end the server did not confirm in time.
-	Lost, Unanswered uint64
-}
-
-func (s Stats) minus(before Stats) Stats {
-	return Stats{
-		Bad: s.Bad - before.Bad, Missing: s.Missing - before.Missing, LastBad: s.LastBad,
-		Repeated: s.Repeated - before.Repeated, Unasked: s.Unasked - before.Unasked, Late: s.Late - before.Late,
-		Lost: s.Lost - before.Lost, Unanswered: s.Unanswered - before.Unanswered,
-	}
-}
+// Dialects of the two protocols.
+var (
+	// GP has one connection for all commands, and cannot abort a command.
+	GP = session.Dialect{Protocol: string(greys.ProtocolGP), MaxAbandoned: gp.DefaultMaxRequests / 2, ListsRecords: true, Unconfirmed: true, CountsSessions: true}
+	// Console is the text console of the released servers.
+	Console = session.Dialect{Protocol: string(greys.ProtocolConsole), ResetsAll: true, Aborts: true, MixesCalls: true, NumbersSessions: true}
+)
 
 // Settings are the settings of a Dialer.
 type Settings struct {
@@ -128,7 +60,7 @@ type Dialer struct {
 func (d *Dialer) Sessions() (least, most int64) { return d.answered.Load(), d.dials.Load() }
 
 // Connect returns a new link. spoke is the protocol of the last link; empty means unknown.
-func (d *Dialer) Connect(ctx context.Context, spoke greys.Protocol) (*Link, error) {
+func (d *Dialer) Connect(ctx context.Context, spoke greys.Protocol) (*session.Link, error) {
 	if d.Protocol == greys.ProtocolConsole || d.Protocol == greys.ProtocolAuto && spoke == greys.ProtocolConsole {
 		return d.consoleLink(), nil
 	}
@@ -233,7 +165,7 @@ func (c *answeredConn) Read(b []byte) (int, error) {
 }
 
 // gpLink returns a link over one connection and owns the connection.
-func (d *Dialer) gpLink(conn net.Conn, client *gp.Client) *Link {
+func (d *Dialer) gpLink(conn net.Conn, client *gp.Client) *session.Link {
 	ctx, end := context.WithCancel(d.Context)
 	lost := make(chan struct{})
 	var why error
@@ -241,37 +173,44 @@ func (d *Dialer) gpLink(conn net.Conn, client *gp.Client) *Link {
 		defer close(lost)
 		why = client.Serve(ctx)
 	}()
-	return &Link{
-		Asker: client, Protocol: greys.ProtocolGP,
+	return &session.Link{
+		Asker: client, Dialect: GP,
 		Lost: lost, Why: func() error { return why },
 		Close: func() {
 			end()
 			<-lost
 		},
-		Total: func() Stats {
+		Total: func() session.Stats {
 			stats := client.Stats()
-			return Stats{
+			return session.Stats{
 				Bad: stats.Dropped, LastBad: stats.LastDropped, Missing: stats.Gaps, Unasked: stats.Unasked, Late: stats.Late,
 			}
 		},
-		Unsent: func(error) bool { return false },
+		Unsent:    func(error) bool { return false },
+		IsForeign: IsForeign,
 	}
 }
 
 // consoleLink returns a link that opens a connection for each command.
-func (d *Dialer) consoleLink() *Link {
+func (d *Dialer) consoleLink() *session.Link {
 	client := &console.Client{Dial: d.Dial, Config: d.Console}
-	return &Link{
-		Asker: client, Protocol: greys.ProtocolConsole,
+	return &session.Link{
+		Asker: client, Dialect: Console,
 		Close: func() {},
-		Total: func() Stats {
+		Total: func() session.Stats {
 			stats := client.Stats()
-			return Stats{Bad: stats.Malformed, Repeated: stats.Repeated, Lost: stats.Lost, Unanswered: stats.Unanswered}
+			return session.Stats{Bad: stats.Malformed, Repeated: stats.Repeated, Lost: stats.Lost, Unanswered: stats.Unanswered}
 		},
 		Unsent: func(err error) bool {
 			failed := (*console.Error)(nil)
 			return errors.As(err, &failed) && !failed.Sent
 		},
-		ResetsAll: true, Aborts: true,
+		IsForeign: IsForeign,
 	}
+}
+
+// IsForeign reports whether an error shows that the peer is no Greys server, or has another version of GP.
+func IsForeign(err error) bool {
+	version := (*gp.VersionError)(nil)
+	return errors.Is(err, greys.ErrHTTP) || errors.As(err, &version)
 }

@@ -9,11 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/text"
 )
 
 // isOf reports whether a detail belongs to the call: the server may have forgotten the call and reused its index.
@@ -26,7 +24,7 @@ func (c *Call) isOf(detail *javamethods.RecordDetail) bool {
 // detail.
 type details struct {
 	settings *Settings
-	link     *link.Link
+	link     *Link
 	process  *process.Process
 	events   Events
 	queue    chan Call
@@ -36,7 +34,7 @@ type details struct {
 }
 
 // newDetails starts the goroutine that requests details. It runs until close; after the end of ctx it only forwards.
-func newDetails(ctx context.Context, s *Settings, l *link.Link, p *process.Process, events Events) *details {
+func newDetails(ctx context.Context, s *Settings, l *Link, p *process.Process, events Events) *details {
 	d := &details{settings: s, link: l, process: p, events: events, queue: make(chan Call, s.MaxDetails)}
 	d.asking.Go(func() {
 		for call := range d.queue {
@@ -96,7 +94,7 @@ func (d *details) askFor(ctx context.Context, call *Call) (ok bool) {
 
 // mayBeTrue reports whether the cost of a call may be true: its method does not call itself.
 func (d *details) mayBeTrue(detail *javamethods.RecordDetail) bool {
-	if !d.settings.PerMethod || d.settings.RecursionCheck == 0 || d.link.Protocol != greys.ProtocolConsole {
+	if !d.settings.PerMethod || d.settings.RecursionCheck == 0 || !d.link.MixesCalls {
 		return true
 	}
 	return d.process.CheckDetail(detail)

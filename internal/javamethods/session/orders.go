@@ -13,9 +13,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 )
 
 // A task that an operator has started is treated like a configured one: the receiver sends its command again after a
@@ -24,22 +23,22 @@ import (
 // starts it.
 
 // carryOut carries out an order, or starts to.
-func (w *Work) carryOut(o *Order, protocol greys.Protocol) {
+func (w *Work) carryOut(o *Order, on *Link) {
 	switch o.Action {
 	case List:
-		w.list(o, protocol)
+		w.list(o, on)
 	case End:
 		w.endTask(o)
 	case Reset:
 		w.resets.enterOrder(o)
 		w.endForReset()
 	default:
-		w.startTask(o, protocol)
+		w.startTask(o, on)
 	}
 }
 
 // startTask starts a task, unless it exists.
-func (w *Work) startTask(o *Order, protocol greys.Protocol) {
+func (w *Work) startTask(o *Order, on *Link) {
 	t := &o.Task
 	there := w.find(func(j *job) bool { return j.Kind == t.Kind && j.Pattern == t.Pattern })
 	switch {
@@ -62,7 +61,7 @@ func (w *Work) startTask(o *Order, protocol greys.Protocol) {
 	waited := s.job
 	if t.Kind == task.Records {
 		list := w.recordList()
-		if protocol == greys.ProtocolGP {
+		if on.ListsRecords {
 			waited = list
 		}
 	}
@@ -289,7 +288,7 @@ func (w *Work) failOrders() {
 }
 
 // list answers an order with all tasks that instrument, and their states.
-func (w *Work) list(o *Order, protocol greys.Protocol) {
+func (w *Work) list(o *Order, on *Link) {
 	var items []string
 	running := 0
 	for _, j := range w.jobs {
@@ -299,13 +298,13 @@ func (w *Work) list(o *Order, protocol greys.Protocol) {
 		if j.isRunning() {
 			running++
 		}
-		items = append(items, w.describe(j, protocol))
+		items = append(items, w.describe(j, on))
 	}
 	o.finish(Result{Answer: agentcontrol.Answer{Message: fmt.Sprintf("%d of %d run", running, len(items)), Items: items}})
 }
 
 // describe returns a line of the list.
-func (w *Work) describe(j *job, protocol greys.Protocol) string {
+func (w *Work) describe(j *job, on *Link) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	line := fmt.Sprintf("%d %v %s", j.Number, j.Kind, j.Pattern)
@@ -318,7 +317,7 @@ func (w *Work) describe(j *job, protocol greys.Protocol) string {
 	if !j.Started {
 		line += ", configured"
 	}
-	line += ": " + w.describeState(j, protocol)
+	line += ": " + w.describeState(j, on)
 	if m, known := w.process.Matched(j.Task); known {
 		line += fmt.Sprintf(", matches %d classes and %d methods", m.Classes, m.Methods)
 	}
@@ -326,7 +325,7 @@ func (w *Work) describe(j *job, protocol greys.Protocol) string {
 }
 
 // describeState returns the state of a job. The caller holds the lock.
-func (w *Work) describeState(j *job, protocol greys.Protocol) string {
+func (w *Work) describeState(j *job, on *Link) string {
 	switch {
 	case j.Ended:
 		return "ended"
@@ -338,7 +337,7 @@ func (w *Work) describeState(j *job, protocol greys.Protocol) string {
 		return fmt.Sprintf("running, %d calls received", j.run.total())
 	case j.isOver():
 		return "over"
-	case !j.Kind.AskedBy(protocol):
+	case !j.Kind.HasCommand(on.ListsRecords):
 		return fmt.Sprintf("read from the server's list, %d calls received", j.forwarded)
 	default:
 		return "waiting"

@@ -17,9 +17,8 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
 // Settings are the settings of a Process.
@@ -35,9 +34,37 @@ type Settings struct {
 	MaxCommands int
 	// Memory counts the memory of the state; nil means no counting.
 	Memory   *servermemory.Memory
-	Counters *counters.Counters
+	Counters Counters
 	Logger   *zap.Logger
 	Now      func() time.Time
+}
+
+// Counts are the counts of one process of a server.
+type Counts struct {
+	// Replies were received. Bad ones could not be decoded, Missing ones are gaps in sequence
+	// numbers.
+	Replies, Bad, Missing int64
+	// Folded are rows of methods beyond the limit. OtherMonitor are rows of methods that another
+	// monitor counts.
+	Folded, OtherMonitor int64
+	// Unwanted are recorded calls of other clients that no task asks for.
+	Unwanted int64
+	Untimed  Untimed
+	// Repeated are recorded calls that were in an earlier list.
+	Repeated int64
+	// NodesDropped are calls beyond the limit of a call tree. InventoryDropped are classes and methods beyond the limit
+	// of the inventory.
+	NodesDropped, InventoryDropped int64
+}
+
+// Untimed are replies with times that may be false. Rows are counted without them; call trees and recorded calls are
+// dropped.
+type Untimed struct{ Rows, Trees, Records int64 }
+
+// Counters receives the counts of processes. Several goroutines use it.
+type Counters interface {
+	// Process counts the difference of two counts of a process.
+	Process(now, before *Counts)
 }
 
 // Process is the state of one process. Several goroutines may use it.
@@ -47,8 +74,8 @@ type Process struct {
 	Begun time.Time
 
 	mu       sync.Mutex
-	counts   counters.Process
-	reported counters.Process
+	counts   Counts
+	reported Counts
 
 	reconnects int64
 	// lastReply is the time of the last reply.
@@ -143,7 +170,7 @@ func (p *Process) NodesDropped(n int) {
 }
 
 // Untimed counts replies that were dropped, or lost their times, because the times may be false.
-func (p *Process) Untimed(n counters.Untimed) {
+func (p *Process) Untimed(n Untimed) {
 	p.mu.Lock()
 	defer p.changed()
 	p.counts.Untimed.Rows += n.Rows

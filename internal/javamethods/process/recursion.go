@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
+	"github.com/callbraid/callbraid/internal/javamethods/text"
 )
 
 // Times of a method that calls itself, directly or through others, are false: the server keeps one begin for each

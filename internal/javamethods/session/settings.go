@@ -12,7 +12,7 @@
 //   - resets.go: instrumentation that commands have left in classes, and the resets that remove it.
 //   - identity.go, foreign.go: the identity of the process, and connections of other clients.
 //   - details.go: details of recorded calls.
-//   - order.go, settings.go: inputs and outputs of the package.
+//   - order.go, settings.go, link.go: inputs and outputs of the package.
 //
 // One goroutine owns a Session and its Work. Each run has a goroutine, which handles its replies
 // under the lock of the Work.
@@ -27,11 +27,9 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
 // Settings are the settings of all sessions with one server.
@@ -63,7 +61,7 @@ type Settings struct {
 	// servers. They are nil before the start.
 	Shutdown, LastAsking context.Context
 
-	Counters *counters.Counters
+	Counters Counters
 	Logger   *zap.Logger
 	Now      func() time.Time
 }
@@ -84,6 +82,30 @@ type Events interface {
 	// Problem receives a problem of a task. why is nil if the kind of problem is the whole reason.
 	Problem(p Problem, t *task.Task, why error)
 }
+
+// Counters counts events of sessions. Several goroutines use it.
+type Counters interface {
+	process.Counters
+	// CommandEnded counts the end of a command, by its outcome. Reset counts a reset, by its result.
+	CommandEnded(outcome string)
+	Reset(error)
+	// Link counts those counts of a link that belong to no process.
+	Link(since Stats)
+	// ForeignSessions counts sessions of other clients, and ForeignReset a suspected reset by one.
+	ForeignSessions(n int64)
+	ForeignReset()
+	// MethodsLeftOut counts methods of a pattern that are not watched, by the reason.
+	MethodsLeftOut(n int, reason string)
+	// RecordWithoutDetail counts a recorded call that is forwarded without its detail.
+	RecordWithoutDetail()
+}
+
+// Reasons why methods of a pattern are not watched.
+const (
+	LeftOutRefused = "refused"
+	LeftOutNoCode  = "no_code"
+	LeftOutNoRoom  = "no_room"
+)
 
 // Call is a recorded call.
 type Call struct {
@@ -121,7 +143,7 @@ var (
 func (s *Settings) ControlTimeout() time.Duration { return s.Timeout + 2*s.AnswerTimeout }
 
 // control sends a short command.
-func (s *Settings) control(ctx context.Context, l *link.Link, command javamethods.Command, each func(javamethods.Reply)) error {
+func (s *Settings) control(ctx context.Context, l *Link, command javamethods.Command, each func(javamethods.Reply)) error {
 	ctx, end := context.WithTimeoutCause(ctx, s.ControlTimeout(), ErrSlow)
 	defer end()
 	err := l.Run(ctx, command, each)

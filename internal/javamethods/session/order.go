@@ -9,7 +9,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 )
 
 // Action is the kind of an order.

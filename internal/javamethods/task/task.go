@@ -10,7 +10,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
@@ -22,7 +21,7 @@ const (
 	Trace
 	Stack
 	Records
-	// RecordList lists the recorded calls of all clients: GP has no command that records.
+	// RecordList lists the recorded calls of all clients, where the protocol has no command that records.
 	RecordList
 	Classes
 	Methods
@@ -35,13 +34,14 @@ func (k Kind) String() string { return names[k] }
 // Instruments reports whether the server changes classes for the task. A reset restores them.
 func (k Kind) Instruments() bool { return k <= Records }
 
-// AskedBy reports whether the task has a command in a protocol.
-func (k Kind) AskedBy(p greys.Protocol) bool {
+// HasCommand reports whether a server has a command for the task. listsRecords means that the server only lists recorded
+// calls.
+func (k Kind) HasCommand(listsRecords bool) bool {
 	switch k {
 	case Records:
-		return p == greys.ProtocolConsole
+		return !listsRecords
 	case RecordList:
-		return p == greys.ProtocolGP
+		return listsRecords
 	default:
 		return true
 	}

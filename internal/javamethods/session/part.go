@@ -13,7 +13,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 )
 
 // part is one command of a pattern.

@@ -4,7 +4,6 @@
 package process
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"strconv"
@@ -13,15 +12,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component/componenttest"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
+	"github.com/callbraid/callbraid/internal/javamethods/text"
 )
 
 var receivedAt = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -158,15 +153,15 @@ func TestRecordedCallsAreNewOnceInAnyOrder(t *testing.T) {
 	}
 }
 
+// noCounters counts nothing.
+type noCounters struct{}
+
+func (noCounters) Process(_, _ *Counts) {}
+
 // A server of a strange program can report any number of methods.
 func TestTheNumberOfUnexpectedMethodsIsLimited(t *testing.T) {
 	const limit, named = 2, 50
-	telemetry := componenttest.NewTelemetry()
-	t.Cleanup(func() { require.NoError(t, telemetry.Shutdown(context.Background())) })
-	own, err := counters.New(telemetry.NewTelemetrySettings(), serverhealth.New())
-	require.NoError(t, err)
-	t.Cleanup(own.Shutdown)
-	p := New(Settings{MaxMethods: limit, RecursionCheck: 20, MaxCommands: 1, Counters: own, Logger: zap.NewNop(), Now: time.Now})
+	p := New(Settings{MaxMethods: limit, RecursionCheck: 20, MaxCommands: 1, Counters: noCounters{}, Logger: zap.NewNop(), Now: time.Now})
 	for second := range 3 {
 		for i := range named {
 			p.Rows(&task.Task{Number: 1}, []javamethods.MethodStatistics{*row(second, fmt.Sprintf("Strange$%d", i), fmt.Sprint("method", second), 1, 0, time.Millisecond)}, true)

@@ -12,18 +12,15 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
-	"github.com/callbraid/callbraid/internal/greys"
-	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
 // Session runs the Work of one process over one link. One goroutine owns it.
 type Session struct {
 	*Work
-	link   *link.Link
+	link   *Link
 	inputs Inputs
 	// ctx is the context of commands; end cancels it.
 	ctx     context.Context
@@ -50,7 +47,7 @@ type Inputs struct {
 }
 
 // New returns a session for a process that has just identified itself.
-func New(l *link.Link, w *Work, inputs Inputs) *Session {
+func New(l *Link, w *Work, inputs Inputs) *Session {
 	return &Session{
 		Work: w, link: l, inputs: inputs, check: newIdentityCheck(w.Settings),
 		ended: make(chan *run), reset: make(chan []error), lost: make(chan *lostPart),
@@ -103,7 +100,7 @@ func (s *Session) Run(ctx context.Context, pause time.Duration) error {
 		case failed := <-s.reset:
 			s.resetsEnded(failed)
 		case o := <-s.inputs.Orders:
-			s.carryOut(o, s.link.Protocol)
+			s.carryOut(o, s.link)
 		case <-timer.C:
 		}
 		if ctx.Err() != nil {
@@ -176,23 +173,16 @@ func (s *Session) drain() {
 	}
 }
 
-const (
-	// idle is the longest time between two steps.
-	idle = time.Second
-	// maxAbandoned limits the abandoned commands at the server. Then the connection ends and ends them, long before
-	// they fill the server's limit of requests.
-	maxAbandoned = gp.DefaultMaxRequests / 2
-)
-
-var errAbandoned = fmt.Errorf("%d abandoned commands still run at the server, because they match nothing, failed or were ended: a new connection ends them", maxAbandoned)
+// idle is the longest time between two steps.
+const idle = time.Second
 
 // step does everything that is due, and returns the time of the next step. An error means that the server is lost, or
 // another process.
 func (s *Session) step(ctx context.Context) (next time.Time, err error) {
 	now := s.Now()
 	s.countLink()
-	if s.link.Abandoned >= maxAbandoned {
-		return now, errAbandoned
+	if most := s.link.MaxAbandoned; s.link.Abandoned >= most && !s.link.Aborts {
+		return now, fmt.Errorf("%d abandoned commands still run at the server, because they match nothing, failed or were ended: a new connection ends them", most)
 	}
 	if !now.Before(s.check.due) {
 		if err := s.checkIdentity(ctx); err != nil {
@@ -206,7 +196,7 @@ func (s *Session) step(ctx context.Context) (next time.Time, err error) {
 	s.finishEnds(now)
 	next = s.askLostAgain(now, now.Add(idle))
 	for _, j := range s.jobs {
-		if !s.isAskable(j, s.link.Protocol) || s.resets.isWaiting() || s.check.doubted || ctx.Err() != nil {
+		if !s.isAskable(j, s.link) || s.resets.isWaiting() || s.check.doubted || ctx.Err() != nil {
 			continue
 		}
 		if j.due.After(now) {
@@ -240,7 +230,7 @@ func (s *Session) countLink() {
 // checkIdentity checks the server's identity. An error means that the server is lost, or another process.
 func (s *Session) checkIdentity(ctx context.Context) error {
 	err := s.compareIdentity(ctx)
-	if isOther(err) || s.check.checked(err) || err != nil && endsLink(s.link, err) {
+	if isOther(err) || s.check.checked(err) || err != nil && s.link.endsBy(err) {
 		return err
 	}
 	return nil
@@ -263,7 +253,7 @@ func (s *Session) compareIdentity(ctx context.Context) error {
 		return &OtherProcess{who}
 	}
 	s.Identified(who)
-	if s.link.Protocol == greys.ProtocolConsole {
+	if s.link.NumbersSessions {
 		_, most := s.OwnSessions()
 		if others := s.foreign.compare(who.Session, least, most); others > 0 {
 			s.Counters.ForeignSessions(others)
@@ -322,7 +312,7 @@ func (s *Session) start(j *job) {
 	s.mu.Lock()
 	j.started(r)
 	s.mu.Unlock()
-	if s.link.Protocol == greys.ProtocolGP {
+	if s.link.Unconfirmed {
 		r.presumeBegun()
 	}
 	s.countRun(r, 1)

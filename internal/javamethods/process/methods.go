@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
+	"github.com/callbraid/callbraid/internal/javamethods/text"
 )
 
 // methods sum the rows of monitors by method. Methods beyond the limit share one sum, called other.

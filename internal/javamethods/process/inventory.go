@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
+	"github.com/callbraid/callbraid/internal/javamethods/text"
 )
 
 // inventory stores listed classes and methods, so that only changes are reported.

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 )
 
 // The times of a method that calls itself are false (process/recursion.go). While a monitor runs, the receiver requests

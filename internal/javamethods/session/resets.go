@@ -17,7 +17,6 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 )
 
 // The instrumentation of a command stays in classes after its end, until a reset removes it. A reset removes the
@@ -190,7 +189,7 @@ func (r *resets) settleOwed(of []javamethods.Classes, failed []error) (rest []ja
 const resetsAtOnce = 4
 
 // askResets sends resets, and returns an error or nil for each. Several goroutines may call it.
-func (s *Settings) askResets(ctx context.Context, l *link.Link, of []javamethods.Classes) (failed []error) {
+func (s *Settings) askResets(ctx context.Context, l *Link, of []javamethods.Classes) (failed []error) {
 	if l.ResetsAll { // one reset is enough
 		return slices.Repeat([]error{s.askReset(ctx, l, of[0])}, len(of))
 	}
@@ -209,14 +208,14 @@ func (s *Settings) askResets(ctx context.Context, l *link.Link, of []javamethods
 }
 
 // askReset sends a reset and counts its result.
-func (s *Settings) askReset(ctx context.Context, l *link.Link, of javamethods.Classes) error {
+func (s *Settings) askReset(ctx context.Context, l *Link, of javamethods.Classes) error {
 	err := s.control(ctx, l, javamethods.ResetCommand{Class: of.Pattern, Regexp: of.Regexp}, func(javamethods.Reply) {})
 	s.Counters.Reset(err)
 	return err
 }
 
 // askLast sends all owed resets once. No command runs any more.
-func (r *resets) askLast(ctx context.Context, l *link.Link) {
+func (r *resets) askLast(ctx context.Context, l *Link) {
 	of := slices.Clone(r.owed)
 	if len(of) == 0 {
 		return

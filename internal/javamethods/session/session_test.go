@@ -14,18 +14,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component/componenttest"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -50,7 +45,7 @@ type peer struct {
 	silent bool
 }
 
-// Run implements link.Asker.
+// Run implements Asker.
 func (p *peer) Run(ctx context.Context, command javamethods.Command, each func(javamethods.Reply)) error {
 	p.mu.Lock()
 	p.received = append(p.received, fmt.Sprintf("%T", command))
@@ -74,39 +69,47 @@ func (p *peer) Run(ctx context.Context, command javamethods.Command, each func(j
 	return ctx.Err()
 }
 
+// noCounters counts nothing.
+type noCounters struct{ Counters }
+
+func (noCounters) Process(_, _ *process.Counts) {}
+func (noCounters) CommandEnded(string)          {}
+func (noCounters) Reset(error)                  {}
+func (noCounters) Link(Stats)                   {}
+func (noCounters) ForeignSessions(int64)        {}
+
+// Dialects of Greys' protocols.
+var (
+	console = Dialect{Protocol: "console", ResetsAll: true, Aborts: true, MixesCalls: true, NumbersSessions: true}
+	gp      = Dialect{Protocol: "gp", MaxAbandoned: 16, ListsRecords: true, Unconfirmed: true, CountsSessions: true}
+)
+
 // noEvents drops all results.
 type noEvents struct{ Events }
 
 func (noEvents) Problem(Problem, *task.Task, error) {}
 
 // idleSession returns a session with monitors of classes that has sent nothing. Its clock stands still.
-func idleSession(t *testing.T, p *peer, protocol greys.Protocol, change func(*Settings), classes ...string) *Session {
+func idleSession(t *testing.T, p *peer, dialect Dialect, change func(*Settings), classes ...string) *Session {
 	t.Helper()
-	telemetry := componenttest.NewTelemetry()
-	own, err := counters.New(telemetry.NewTelemetrySettings(), serverhealth.New())
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		own.Shutdown()
-		require.NoError(t, telemetry.Shutdown(context.Background()))
-	})
 	now := func() time.Time { return receivedAt }
 	settings := &Settings{
 		Reconnect: backoff.Config{InitialInterval: time.Millisecond, MaxInterval: 10 * time.Millisecond},
 		Timeout:   5 * time.Second, AnswerTimeout: 30 * time.Second, StateInterval: time.Hour, MaxDetails: 1,
 		IsForwarded: func(task.Kind) bool { return true }, OwnSessions: func() (int64, int64) { return 0, 0 },
-		Counters: own, Logger: zap.NewNop(), Now: now,
+		Counters: noCounters{}, Logger: zap.NewNop(), Now: now,
 	}
 	change(settings)
 	var tasks []*task.Task
 	for _, class := range classes {
 		tasks = append(tasks, &task.Task{Kind: task.Monitor, Pattern: class + " *", Target: javamethods.Target{Class: patternOf(t, class), Method: patternOf(t, "*")}, Cycle: time.Second})
 	}
-	known := process.New(process.Settings{MaxMethods: 10, MaxInventory: 10, MaxTreeNodes: 10, Counters: own, Logger: zap.NewNop(), Now: now})
-	l := &link.Link{
-		Asker: p, Protocol: protocol, Total: func() link.Stats { return link.Stats{} }, Unsent: func(error) bool { return false }, Close: func() {},
-		ResetsAll: protocol == greys.ProtocolConsole, Aborts: protocol == greys.ProtocolConsole,
+	known := process.New(process.Settings{MaxMethods: 10, MaxInventory: 10, MaxTreeNodes: 10, Counters: noCounters{}, Logger: zap.NewNop(), Now: now})
+	l := &Link{
+		Asker: p, Dialect: dialect, Total: func() Stats { return Stats{} }, Close: func() {},
+		Unsent: func(error) bool { return false }, IsForeign: func(error) bool { return false },
 	}
-	who := Identity{Protocol: protocol, PID: 4711}
+	who := Identity{Protocol: dialect.Protocol, PID: 4711}
 	s := New(l, NewWork(settings, NewTasks(tasks), known, noEvents{}, who), Inputs{})
 	s.begin(t.Context(), 0)
 	return s
@@ -135,7 +138,7 @@ func calls(s *Session) (n int64) {
 
 // The server wrote them before it read that the run has ended.
 func TestRepliesAfterTheEndOfARunCount(t *testing.T) {
-	s := idleSession(t, &peer{}, greys.ProtocolConsole, unchanged, "demo.*")
+	s := idleSession(t, &peer{}, console, unchanged, "demo.*")
 	r := newRun(s, s.jobs[0])
 	r.receive(statistics(1), false)
 	r.end(errCleaning)
@@ -147,7 +150,7 @@ func TestRepliesAfterTheEndOfARunCount(t *testing.T) {
 
 // The pauses grow only for commands that are lost soon, several times in a row.
 func TestACommandThatRanLongIsSentAgainSoon(t *testing.T) {
-	s := idleSession(t, &peer{}, greys.ProtocolConsole, func(c *Settings) {
+	s := idleSession(t, &peer{}, console, func(c *Settings) {
 		c.Reconnect = backoff.Config{InitialInterval: time.Second, MaxInterval: time.Hour}
 	}, "demo.*")
 	pause := func(ran time.Duration) time.Duration {
@@ -168,7 +171,7 @@ func TestACommandThatRanLongIsSentAgainSoon(t *testing.T) {
 
 func TestAfterALossTheServerIdentifiesItselfBeforeOtherCommands(t *testing.T) {
 	p := &peer{}
-	s := idleSession(t, p, greys.ProtocolConsole, func(c *Settings) {
+	s := idleSession(t, p, console, func(c *Settings) {
 		c.Reconnect = backoff.Config{InitialInterval: time.Minute, MaxInterval: time.Hour}
 	}, "demo.*")
 	j := s.jobs[0]
@@ -199,7 +202,7 @@ func TestAfterALossTheServerIdentifiesItselfBeforeOtherCommands(t *testing.T) {
 func TestTheFirstFailedIdentityCheckIsRepeatedSoon(t *testing.T) {
 	unclear := errors.New("expected a number as the session's JAVA_PID")
 	var fails error
-	s := idleSession(t, &peer{refuse: func(javamethods.Command) error { return fails }}, greys.ProtocolConsole, func(c *Settings) {
+	s := idleSession(t, &peer{refuse: func(javamethods.Command) error { return fails }}, console, func(c *Settings) {
 		c.Reconnect = backoff.Config{InitialInterval: time.Second, MaxInterval: time.Hour}
 	}, "demo.*")
 	for range 20 {
@@ -232,7 +235,7 @@ func TestTheFirstFailedIdentityCheckIsRepeatedSoon(t *testing.T) {
 // Together they have the time limit of a single reset.
 func TestManyUnansweredResetsEndAfterOneTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := idleSession(t, &peer{silent: true}, greys.ProtocolGP, unchanged, "demo.*")
+		s := idleSession(t, &peer{silent: true}, gp, unchanged, "demo.*")
 		const many = 3 * resetsAtOnce
 		for i := range many {
 			s.resets.owe(javamethods.Classes{Pattern: patternOf(t, fmt.Sprintf("demo.Shop%d", i))})
@@ -248,7 +251,7 @@ func TestManyUnansweredResetsEndAfterOneTimeout(t *testing.T) {
 }
 
 func TestAResetRemovesAllLayers(t *testing.T) {
-	s := idleSession(t, &peer{}, greys.ProtocolGP, unchanged, "demo.*")
+	s := idleSession(t, &peer{}, gp, unchanged, "demo.*")
 	s.resets.owe(s.jobs[0].Classes())
 	s.resets.layers = 3
 	s.startResets(receivedAt)
@@ -261,7 +264,7 @@ func TestAResetRemovesAllLayers(t *testing.T) {
 // The commands were ended for a reset that has no reply.
 func TestCommandsDoNotWaitForResetsWithoutAReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := idleSession(t, &peer{silent: true}, greys.ProtocolConsole, unchanged, "demo.*")
+		s := idleSession(t, &peer{silent: true}, console, unchanged, "demo.*")
 		s.resets.owe(javamethods.Classes{Pattern: patternOf(t, "demo.Shop")})
 		s.resets.overload(len(s.jobs))
 		s.startResets(receivedAt)
@@ -275,16 +278,16 @@ func TestCommandsDoNotWaitForResetsWithoutAReply(t *testing.T) {
 }
 
 func TestCancelledResetsAreDropped(t *testing.T) {
-	s := idleSession(t, &peer{}, greys.ProtocolGP, unchanged, "demo.*")
+	s := idleSession(t, &peer{}, gp, unchanged, "demo.*")
 	defer s.halt()
 	ctx, cancel := context.WithCancel(t.Context())
 	for range 100 {
-		s.carryOut(NewOrder(ctx, Reset), greys.ProtocolGP)
+		s.carryOut(NewOrder(ctx, Reset), s.link)
 	}
 	assert.Len(t, s.resets.orders, 100)
 	cancel()
 	o := NewOrder(t.Context(), Reset)
-	s.carryOut(o, greys.ProtocolGP)
+	s.carryOut(o, s.link)
 	assert.Equal(t, []*Order{o}, s.resets.orders)
 }
 
@@ -310,7 +313,7 @@ func (l locked) Err() error {
 
 // The methods may belong to another monitor when the late row arrives.
 func TestALateRowOfAnEndedMonitorDoesNotReclaimItsMethods(t *testing.T) {
-	s := idleSession(t, &peer{}, greys.ProtocolConsole, unchanged, "demo.*", "demo.Shop")
+	s := idleSession(t, &peer{}, console, unchanged, "demo.*", "demo.Shop")
 	j := s.jobs[0]
 	ctx, end := context.WithCancelCause(t.Context())
 	of := locked{ctx, t, &s.mu}
@@ -320,7 +323,7 @@ func TestALateRowOfAnEndedMonitorDoesNotReclaimItsMethods(t *testing.T) {
 	}}
 	j.run, j.state = r, jobRunning
 	r.receive(statistics(2), false)
-	s.carryOut(&Order{Action: End, Number: j.Number, result: make(chan Result, 1)}, greys.ProtocolConsole)
+	s.carryOut(&Order{Action: End, Number: j.Number, result: make(chan Result, 1)}, s.link)
 	r.receive(statistics(3), false)
 	assert.EqualValues(t, 2, calls(s))
 	other := newRun(s, s.jobs[1])
@@ -407,20 +410,20 @@ func TestSessionNumbersShowSessionsOfOtherClients(t *testing.T) {
 }
 
 func TestAnotherIdentityIsAnotherProcess(t *testing.T) {
-	was := Identity{Protocol: greys.ProtocolConsole, PID: 7, Version: "1.7.6.6"}
+	was := Identity{Protocol: console.Protocol, PID: 7, Version: "1.7.6.6"}
 	for name, tt := range map[string]struct {
 		before, now Identity
 		want        bool
 	}{
 		"the same":                  {was, was, false},
-		"another ID":                {was, Identity{Protocol: greys.ProtocolConsole, PID: 8, Version: "1.7.6.6"}, true},
-		"another version":           {was, Identity{Protocol: greys.ProtocolConsole, PID: 7, Version: "1.7.6.7"}, true},
-		"another protocol":          {was, Identity{Protocol: greys.ProtocolGP, PID: 7, Version: "1.7.6.6"}, true},
-		"no ID now":                 {was, Identity{Protocol: greys.ProtocolConsole, Version: "1.7.6.6"}, false},
-		"no version now":            {was, Identity{Protocol: greys.ProtocolConsole, PID: 7}, false},
-		"no ID before":              {Identity{Protocol: greys.ProtocolConsole, Version: "1.7.6.6"}, was, false},
-		"no version before":         {Identity{Protocol: greys.ProtocolConsole, PID: 7}, was, false},
-		"no ID and another version": {was, Identity{Protocol: greys.ProtocolConsole, Version: "1"}, true},
+		"another ID":                {was, Identity{Protocol: console.Protocol, PID: 8, Version: "1.7.6.6"}, true},
+		"another version":           {was, Identity{Protocol: console.Protocol, PID: 7, Version: "1.7.6.7"}, true},
+		"another protocol":          {was, Identity{Protocol: gp.Protocol, PID: 7, Version: "1.7.6.6"}, true},
+		"no ID now":                 {was, Identity{Protocol: console.Protocol, Version: "1.7.6.6"}, false},
+		"no version now":            {was, Identity{Protocol: console.Protocol, PID: 7}, false},
+		"no ID before":              {Identity{Protocol: console.Protocol, Version: "1.7.6.6"}, was, false},
+		"no version before":         {Identity{Protocol: console.Protocol, PID: 7}, was, false},
+		"no ID and another version": {was, Identity{Protocol: console.Protocol, Version: "1"}, true},
 	} {
 		assert.Equal(t, tt.want, tt.before.IsOther(tt.now), name)
 	}

@@ -13,11 +13,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 )
 
 // The released server keeps one begin for each thread and command. If a method that a command matches calls another
@@ -38,7 +36,7 @@ import (
 
 // isInParts reports whether a run is divided into parts.
 func (r *run) isInParts() bool {
-	return r.work.PerMethod && r.link.Protocol == greys.ProtocolConsole && r.job.Kind.Instruments()
+	return r.work.PerMethod && r.link.MixesCalls && r.job.Kind.Instruments()
 }
 
 // partsRun is a run that is divided into parts.
@@ -84,7 +82,7 @@ func (r *partsRun) makeParts() ([]*part, error) {
 		r.work.Logger.Warn(message, append(append(t.LogFields(), fields...), zap.Int("limits.max_pattern_commands", most))...)
 	}
 	if len(all.without) > 0 {
-		r.work.Counters.MethodsLeftOut(list.count(all.without), counters.LeftOutNoRoom)
+		r.work.Counters.MethodsLeftOut(list.count(all.without), LeftOutNoRoom)
 		logLimit("A pattern needs more commands than the limit allows: its other classes are not watched", zap.Int("classes_not_watched", len(all.without)))
 	}
 	if all.shared > 0 {
@@ -249,7 +247,7 @@ func (r *partsRun) enterEnd(p *part, parts int, err error) {
 // reportNoCode reports a part that the server has not instrumented. all means that it instrumented no part.
 func (r *partsRun) reportNoCode(p *part, all bool) {
 	w, t := r.work, r.job.Task
-	w.Counters.MethodsLeftOut(1, counters.LeftOutNoCode)
+	w.Counters.MethodsLeftOut(1, LeftOutNoCode)
 	if _, due := r.job.withoutCode.Count(w.Now()); due {
 		w.Logger.Warn("The server lists a method, but does not instrument it: its library can't read classes of newer Java, such as nested ones that are compiled for Java 11. The program's standard output has the reason",
 			append(t.LogFields(), zap.String("method", p.name))...)
@@ -274,7 +272,7 @@ func (r *partsRun) refusePart(p *part, why error) {
 	}
 	r.job.refusedParts[p.name], p.timed = true, false
 	w.mu.Unlock()
-	w.Counters.MethodsLeftOut(1, counters.LeftOutRefused)
+	w.Counters.MethodsLeftOut(1, LeftOutRefused)
 	w.Logger.Warn("The server could not put its code into a method: the receiver leaves the method out, and a reset removes the rest of the code. The program's standard output has the reason. To avoid the reset, choose a pattern that does not match the method",
 		append(r.job.LogFields(), zap.String("method", p.name), zap.Error(why))...)
 }
@@ -322,7 +320,7 @@ func (r *partsRun) receivePart(p *part, reply javamethods.Reply) {
 			for i := range reply.Methods {
 				reply.Methods[i].HasMean, reply.Methods[i].HasRange = false, false
 			}
-			w.process.Untimed(counters.Untimed{Rows: int64(len(reply.Methods))})
+			w.process.Untimed(process.Untimed{Rows: int64(len(reply.Methods))})
 		}
 	case *javamethods.Tree:
 		root := reply.Nodes[0]

@@ -18,12 +18,9 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 )
 
 // Tasks are the tasks of a server. They survive its processes. The goroutine of the server owns them.
@@ -200,7 +197,7 @@ func (w *Work) Commands() int64 { return w.commands.Load() }
 func (w *Work) HasLeftovers() bool { return len(w.resets.owed) > 0 }
 
 // Restore sends the owed resets over a new link, once, if the process is still the same.
-func (w *Work) Restore(ctx context.Context, l *link.Link) {
+func (w *Work) Restore(ctx context.Context, l *Link) {
 	// A process that does not identify itself counts as the same.
 	who := Identity{Protocol: l.Protocol}
 	if err := w.askSessions(ctx, l, &who); err == nil && w.who.IsOther(who) {
@@ -255,9 +252,9 @@ func (w *Work) recordList() *job {
 }
 
 // isAskable reports whether a due job may begin, by a protocol.
-func (w *Work) isAskable(j *job, protocol greys.Protocol) bool {
+func (w *Work) isAskable(j *job, on *Link) bool {
 	switch {
-	case j.state != jobDue, !j.Kind.AskedBy(protocol):
+	case j.state != jobDue, !j.Kind.HasCommand(on.ListsRecords):
 		return false
 	case j.Kind == task.RecordList: // only tasks of recorded calls need the list
 		return w.find(func(j *job) bool { return j.Kind == task.Records && !j.isOver() }) != nil
@@ -366,7 +363,7 @@ func (w *Work) silenced(now time.Time) (silenced []*run) {
 type run struct {
 	job     *job
 	work    *Work
-	link    *link.Link
+	link    *Link
 	details *details
 	// number identifies the run within the process.
 	number int64
@@ -617,9 +614,9 @@ func (r *run) startError(how outcome) *agentcontrol.Error {
 // leaveOut counts a dropped reply whose times may be false.
 func (r *run) leaveOut() {
 	if r.job.Kind == task.Trace {
-		r.work.process.Untimed(counters.Untimed{Trees: 1})
+		r.work.process.Untimed(process.Untimed{Trees: 1})
 	} else {
-		r.work.process.Untimed(counters.Untimed{Records: 1})
+		r.work.process.Untimed(process.Untimed{Records: 1})
 	}
 }
 

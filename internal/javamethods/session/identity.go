@@ -5,14 +5,10 @@ package session
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
-	"github.com/callbraid/callbraid/internal/greys"
-	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 )
 
 // Identity identifies a server's process.
@@ -24,7 +20,7 @@ type Identity struct {
 	Session int64
 	// Version is the server's version; empty means unknown.
 	Version  string
-	Protocol greys.Protocol
+	Protocol string
 	// Host is the machine of the process; empty means unknown.
 	Host string
 	// Sessions is the number of the server's sessions, valid if HasSessions.
@@ -48,27 +44,27 @@ func (before Identity) IsOther(now Identity) bool {
 
 // Identify requests the server's version, process and sessions. A value stays unknown if the server does not support or
 // refuses the command. The version also stays unknown if it cannot be decoded.
-func (s *Settings) Identify(ctx context.Context, l *link.Link) (Identity, error) {
+func (s *Settings) Identify(ctx context.Context, l *Link) (Identity, error) {
 	who := Identity{Protocol: l.Protocol}
 	err := s.control(ctx, l, javamethods.VersionCommand{}, func(reply javamethods.Reply) {
 		if version, is := reply.(*javamethods.Version); is {
 			who.Version = version.Text
 		}
 	})
-	if err != nil && !isReply(err) && (ctx.Err() != nil || endsLink(l, err)) {
+	if err != nil && !isReply(err) && (ctx.Err() != nil || l.endsBy(err)) {
 		return who, err
 	}
 	return who, s.askSessions(ctx, l, &who)
 }
 
 // askSessions requests the server's process and sessions.
-func (s *Settings) askSessions(ctx context.Context, l *link.Link, who *Identity) error {
+func (s *Settings) askSessions(ctx context.Context, l *Link, who *Identity) error {
 	err := s.control(ctx, l, javamethods.SessionsCommand{}, func(reply javamethods.Reply) {
 		if sessions, is := reply.(*javamethods.Sessions); is {
 			who.PID = max(0, sessions.ProcessID)
-			if l.Protocol == greys.ProtocolGP {
+			if l.CountsSessions {
 				who.Sessions, who.HasSessions = len(sessions.Sessions), true
-			} else if len(sessions.Sessions) == 1 {
+			} else if l.NumbersSessions && len(sessions.Sessions) == 1 {
 				who.Session = sessions.Sessions[0].ID
 			}
 		}
@@ -77,13 +73,6 @@ func (s *Settings) askSessions(ctx context.Context, l *link.Link, who *Identity)
 		return nil
 	}
 	return err
-}
-
-// endsLink reports whether the error of an identity request shows that the link is unusable. Other errors concern only
-// that request.
-func endsLink(l *link.Link, err error) bool {
-	version := (*gp.VersionError)(nil)
-	return errors.Is(err, greys.ErrHTTP) || l.IsLost() || l.Unsent(err) || errors.As(err, &version)
 }
 
 // identityCheck decides when the receiver checks the server's identity.

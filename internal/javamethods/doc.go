@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package javamethods defines what a client can ask a tracer about the methods of a live Java process, and the answers.
+// Package javamethods defines the commands and the answers of tracers about methods of a live Java process.
 // Greys and Arthas have these commands and answers in common. Each protocol has a package of its own, which knows its
 // wire format.
 //

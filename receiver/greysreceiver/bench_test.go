@@ -6,12 +6,10 @@ package greysreceiver
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/javamethods/session"
@@ -55,31 +53,4 @@ func BenchmarkRowsToMetrics(b *testing.B) {
 		})
 		b.Run(fmt.Sprint(methods, "_copied"), func(b *testing.B) { cputime.CopyMetrics(b, methods, copied) })
 	}
-}
-
-// BenchmarkTreesToSpans makes spans of call trees, a full batch at a time, and copies them.
-func BenchmarkTreesToSpans(b *testing.B) {
-	s, end := connected(b)
-	defer end()
-	tree := callTree()
-	tree.Nodes[0].End = ms(40)
-	for i := range 9 {
-		at := time.Duration(i) * 4 * time.Millisecond
-		tree.Nodes = append(tree.Nodes, javamethods.Node{
-			Depth: 1, Start: at, End: at + ms(3), Class: "com.example.shop.Service" + fmt.Sprint(i), Method: "operation", Line: 12,
-		})
-	}
-	parcels := make([]spanParcel, parcelsAtOnce)
-	spans := parcelsAtOnce * len(tree.Nodes)
-	var made ptrace.Traces
-	b.Run("made", func(b *testing.B) {
-		cputime.Events(b, spans, func() {
-			for i := range parcels {
-				parcels[i], _ = treeSpans(s.output.origin, tree, receivedAt, s.env.config.Limits.MaxTreeNodes)
-			}
-			made = s.env.spans.batch(parcels)
-		})
-		require.Equal(b, spans, made.SpanCount())
-	})
-	b.Run("copied", func(b *testing.B) { cputime.CopyTraces(b, spans, made) })
 }

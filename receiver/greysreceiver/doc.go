@@ -15,13 +15,13 @@
 //	  internal/link         a connection, by GP or the text console
 //	  javamethods/session   one session: commands, resets, orders of operators
 //	  javamethods/process   sums and inventories of one process, all with limits
-//	output.go               results of a session, to the queues of the pipelines
-//	  traces.go, logs.go    results as spans and log records
+//	output.go               results of a session
+//	  javamethods/signals   results as spans, log records and points, with the queues to the pipelines
 //	metrics.go              the state of a process as metrics
 //	steering.go             commands of operators
 //
-// Package internal/javamethods has what other protocols share: sessions, processes and tasks. Package internal/counters
-// has the receiver's own metrics. The protocols are in internal/greys/gp and internal/greys/console.
+// Package internal/javamethods has what other protocols share: sessions, processes, tasks and signals. Package
+// internal/counters has the receiver's own metrics. The protocols are in internal/greys/gp and internal/greys/console.
 //
 // # States
 //

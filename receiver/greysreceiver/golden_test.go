@@ -159,11 +159,11 @@ func TestGoldenCaptures(t *testing.T) {
 				c.Servers[0] = ServerConfig{Endpoint: playCaptures(t)}
 				test.set(c)
 			})
-			b.receiver.env.config.ResourceAttributes = map[string]any{attributeServiceInstanceID: "shop.example:3658"}
+			b.receiver.env.config.ResourceAttributes = map[string]any{"service.instance.id": "shop.example:3658"}
 			b.receiver.env.Now = func() time.Time { return receivedAt }
 			b.start()
 			b.Await("the results of the capture", func() bool {
-				return len(b.Records(eventClass))+len(b.Records(eventMethod))+len(b.Records(eventStack)) >= test.records && len(b.Spans()) >= test.spans &&
+				return len(b.Records("greys.class"))+len(b.Records("greys.method"))+len(b.Records("greys.stack")) >= test.records && len(b.Spans()) >= test.spans &&
 					(test.methods == 0 || values(b.collect(), "java.method.calls")["demo.Shop.checkout"] == 32)
 			})
 			metrics := b.collect()
@@ -207,7 +207,7 @@ func compare(t *testing.T, b *bed, folder string) {
 	number(spans)
 	for _, resource := range logs.ResourceLogs().All() {
 		for _, r := range resource.ScopeLogs().At(0).LogRecords().All() {
-			if stack, ok := r.Attributes().Get(attributeStacktrace); ok {
+			if stack, ok := r.Attributes().Get("code.stacktrace"); ok {
 				stack.SetStr(strings.ReplaceAll(stack.Str(), "\t", "    ")) // YAML files cannot contain tabs
 			}
 		}

@@ -18,7 +18,7 @@ import (
 func (b *bed) lines(event string) (lines []string) {
 	for _, r := range b.Records(event) {
 		line := r.Body().Str()
-		if v, ok := r.Attributes().Get(attributeChange); ok {
+		if v, ok := r.Attributes().Get("greys.change"); ok {
 			line += " " + v.Str()
 		}
 		lines = append(lines, line)
@@ -50,7 +50,7 @@ func TestOnlyChangesOfClassesAreReported(t *testing.T) {
 	list(shop(), &javamethods.Class{Name: "demo.Pay"}, lambda)
 	list(shop(), &javamethods.Class{Name: "demo.Pay"}, lambda)
 	a := s.expect("Classes demo.*")
-	assert.Equal(t, []string{"demo.Pay found", "demo.Shop found"}, b.lines(eventClass))
+	assert.Equal(t, []string{"demo.Pay found", "demo.Shop found"}, b.lines("greys.class"))
 	a.answer(shop(field))
 	a.end <- nil
 	field.Value = "2" // a value is no change
@@ -58,9 +58,9 @@ func TestOnlyChangesOfClassesAreReported(t *testing.T) {
 	list(shop(field))
 	s.expect("Classes demo.*")
 	b.Shutdown()
-	assert.Equal(t, []string{"demo.Pay found", "demo.Shop changed", "demo.Shop found"}, b.lines(eventClass))
-	assert.Equal(t, []string{"demo.Pay"}, b.lines(eventClassGone))
-	last := b.Records(eventClass)[2].Attributes().AsRaw()
+	assert.Equal(t, []string{"demo.Pay found", "demo.Shop changed", "demo.Shop found"}, b.lines("greys.class"))
+	assert.Equal(t, []string{"demo.Pay"}, b.lines("greys.class.gone"))
+	last := b.Records("greys.class")[2].Attributes().AsRaw()
 	assert.Equal(t, map[string]any{
 		"greys.command": "classes", "greys.pattern": "demo.*", "greys.change": "changed", "java.class": "demo.Shop",
 		"greys.class.code_source": "/out/", "greys.class.kinds": []any{"interface"}, "greys.class.super": "java.lang.Object",
@@ -91,10 +91,10 @@ func TestOnlyACompleteListShowsThatMethodsDisappeared(t *testing.T) {
 	s.expect("Methods demo.* *").end <- nil
 	s.expect("Methods demo.* *")
 	b.Shutdown()
-	assert.Equal(t, []string{"demo.Shop.a(int) found", "demo.Shop.a(long) found", "demo.Shop.c() found"}, b.lines(eventMethod))
+	assert.Equal(t, []string{"demo.Shop.a(int) found", "demo.Shop.a(long) found", "demo.Shop.c() found"}, b.lines("greys.method"))
 	assert.EqualValues(t, 1, b.point("inventory_dropped"))
-	assert.Equal(t, []string{"demo.Shop.a(int)", "demo.Shop.a(long)", "demo.Shop.c()"}, b.lines(eventMethodGone), "the complete list has none")
-	require.Len(t, b.Records(eventUnmatched), 1)
+	assert.Equal(t, []string{"demo.Shop.a(int)", "demo.Shop.a(long)", "demo.Shop.c()"}, b.lines("greys.method.gone"), "the complete list has none")
+	require.Len(t, b.Records("greys.pattern.unmatched"), 1)
 }
 
 func TestListsRunOneAfterTheOther(t *testing.T) {
@@ -119,7 +119,7 @@ func TestStacksBecomeLogRecords(t *testing.T) {
 		{Class: "demo.Shop", Method: "<clinit>", File: "Shop.java", Line: -1},
 	}}, &javamethods.CallStack{})
 	b.Shutdown()
-	records := b.Records(eventStack)
+	records := b.Records("greys.stack")
 	require.Len(t, records, 1)
 	assert.Equal(t, "demo.Shop.checkout", records[0].Body().Str())
 	assert.Equal(t, map[string]any{

@@ -60,7 +60,7 @@ func TestSumsSurviveALostCommandAndBeginAtZeroWithAnotherProcess(t *testing.T) {
 	assert.Equal(t, map[string]float64{"demo.Shop.checkout": 7}, values(metrics, "java.method.calls"))
 	pid, _ := metrics.ResourceMetrics().At(0).Resource().Attributes().Get("process.pid")
 	assert.EqualValues(t, 4712, pid.Int())
-	b.Await("the record", func() bool { return len(b.Records(eventRestarted)) == 1 })
+	b.Await("the record", func() bool { return len(b.Records("greys.server.restarted")) == 1 })
 	assert.EqualValues(t, 1, b.point("restarts"))
 	assert.EqualValues(t, 2, b.point("commands{outcome=lost}"))
 	b.Shutdown()
@@ -98,7 +98,7 @@ func TestALimitIsForTheLifeOfTheProcess(t *testing.T) {
 	second.end <- javamethods.ErrSessionTimedOut
 	names := []string{describe(s.next().command), describe(s.next().command)}
 	assert.ElementsMatch(t, []string{"Trace demo.Shop checkout 3", "Stack demo.Shop price 0"}, names)
-	b.Await("the record", func() bool { return len(b.Records(eventTimedOut)) == 1 })
+	b.Await("the record", func() bool { return len(b.Records("greys.session.timed_out")) == 1 })
 }
 
 func TestRepliesBeyondTheLimitAreDropped(t *testing.T) {
@@ -134,10 +134,10 @@ func TestAnUnsupportedCommandIsLoggedOnce(t *testing.T) {
 	s.expect("Monitor demo.Shop * 1s")
 	b.Shutdown()
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("The server does not support a command").Len())
-	assert.Len(t, b.Records(eventUnsupported), 1)
+	assert.Len(t, b.Records("greys.command.unsupported"), 1)
 	assert.EqualValues(t, 1, b.point("commands{outcome=unsupported}"))
-	assert.Len(t, b.Records(eventConnected), 2)
-	gone := b.Records(eventServerGone)
+	assert.Len(t, b.Records("greys.server.connected"), 2)
+	gone := b.Records("greys.server.gone")
 	require.Len(t, gone, 2)
 	assert.Equal(t, "Warn The server is gone", gone[0].SeverityText()+" "+gone[0].Body().Str())
 	assert.Equal(t, "Info The server is no longer asked", gone[1].SeverityText()+" "+gone[1].Body().Str(), "nothing is wrong at a shutdown")
@@ -170,10 +170,10 @@ func TestAPatternWithoutAMatchIsLoggedOnceAndSentAgain(t *testing.T) {
 	}
 	a := s.expect("Monitor demo.Later * 1s")
 	a.answer(affectedOne)
-	b.Await("the record", func() bool { return len(b.Records(eventUnmatched)) == 1 })
+	b.Await("the record", func() bool { return len(b.Records("greys.pattern.unmatched")) == 1 })
 	assert.EqualValues(t, 2, b.point("commands{outcome=unmatched}"))
 	b.Shutdown()
-	assert.Len(t, b.Records(eventUnmatched), 1)
+	assert.Len(t, b.Records("greys.pattern.unmatched"), 1)
 	for _, text := range s.newCommands() {
 		assert.NotEqual(t, "Reset demo.Later", text[:min(len(text), 3)])
 	}
@@ -188,7 +188,7 @@ func TestByGPAPatternWithoutAMatchIsSentAgain(t *testing.T) {
 	s.expect("Monitor demo.Later * 1s").answer(&javamethods.Affected{})
 	a := s.expect("Monitor demo.Later * 1s")
 	a.answer(affectedOne, table(row(1, "demo.Later", "on", 1, 0, time.Millisecond)))
-	b.Await("the record", func() bool { return len(b.Records(eventUnmatched)) == 1 })
+	b.Await("the record", func() bool { return len(b.Records("greys.pattern.unmatched")) == 1 })
 	assert.Equal(t, 1, s.links)
 	metrics := b.collect()
 	assert.Equal(t, map[string]float64{"demo.Later.on": 1}, values(metrics, "java.method.calls"))
@@ -534,7 +534,7 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 	s.set(func() { s.refuse, s.protocol = nil, ProtocolGP })
 	down.Store(false)
 	s.next()
-	b.Await("the restart to be reported", func() bool { return len(b.Records(eventRestarted)) == 1 })
+	b.Await("the restart to be reported", func() bool { return len(b.Records("greys.server.restarted")) == 1 })
 }
 
 // A command whose limit is reached is over, however it ends. Otherwise the rest of the limit would be 0, which means no
@@ -599,7 +599,7 @@ func TestALongLivedProcessIsFollowedByAShortPause(t *testing.T) {
 		s.restartPause()
 	}
 	assert.GreaterOrEqual(t, s.restartPause(), 30*time.Minute)
-	s.output.origin.begun = receivedAt.Add(-time.Hour - 1)
+	s.output.origin.Begun = receivedAt.Add(-time.Hour - 1)
 	assert.Less(t, s.restartPause(), 2*time.Second)
 }
 
@@ -650,8 +650,8 @@ func TestDisabledLogRecordsAreNotForwarded(t *testing.T) {
 	b.start()
 	s.expect("Monitor demo.* * 1s")
 	b.Shutdown()
-	assert.Empty(t, b.Records(eventConnected))
-	assert.Len(t, b.Records(eventServerGone), 1)
+	assert.Empty(t, b.Records("greys.server.connected"))
+	assert.Len(t, b.Records("greys.server.gone"), 1)
 }
 
 func TestEachPatternHasAPointForItsMatches(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/javamethods/process"
 	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
@@ -27,8 +28,8 @@ type environment struct {
 
 	// The fields below exist from the start on. spans is nil if no pipeline accepts spans.
 	run     *receiverkit.Run
-	spans   *spanOutput
-	logs    *logOutput
+	spans   *signals.Spans
+	logs    *signals.Logs
 	metrics *metricsLoop
 }
 
@@ -57,7 +58,7 @@ func (e *environment) forwards(kind task.Kind) bool {
 // output forwards the results of one process. It implements [session.Events].
 type output struct {
 	env     *environment
-	origin  *origin
+	origin  *signals.Origin
 	process *process.Process
 }
 
@@ -67,31 +68,29 @@ func (o *output) state(over bool) processState {
 }
 
 func (o *output) Tree(tree *javamethods.Tree) {
-	parcel, dropped := treeSpans(o.origin, tree, o.env.Now(), o.env.config.Limits.MaxTreeNodes)
-	if dropped > 0 {
+	if dropped := o.env.spans.Tree(o.origin, tree, o.env.config.Limits.MaxTreeNodes); dropped > 0 {
 		o.process.NodesDropped(dropped)
 	}
-	o.env.spans.Enqueue(parcel)
 }
 
-func (o *output) Call(call *session.Call) { o.env.spans.Enqueue(callSpan(o.origin, call)) }
+func (o *output) Call(call *session.Call) { o.env.spans.Call(o.origin, call) }
 
 func (o *output) Stack(t *task.Task, stack *javamethods.CallStack) {
-	o.env.logs.stack(o.origin, t, stack)
+	o.env.logs.Stack(o.origin, t, stack)
 }
 
 func (o *output) Class(t *task.Task, c *javamethods.Class, change process.Change) {
-	o.env.logs.class(o.origin, t, c, change)
+	o.env.logs.Class(o.origin, t, c, change)
 }
 
 func (o *output) Method(t *task.Task, m *javamethods.Method, change process.Change) {
-	o.env.logs.method(o.origin, t, m, change)
+	o.env.logs.Method(o.origin, t, m, change)
 }
 
-func (o *output) Gone(t *task.Task, name string) { o.env.logs.gone(o.origin, t, name) }
+func (o *output) Gone(t *task.Task, name string) { o.env.logs.Gone(o.origin, t, name) }
 
 func (o *output) Problem(p session.Problem, t *task.Task, why error) {
-	o.env.logs.problem(o.origin, p, t, why)
+	o.env.logs.Problem(o.origin, p, t, why)
 }
 
 func connect(ctx context.Context, d *link.Dialer, spoke Protocol) (*session.Link, error) {

@@ -16,7 +16,9 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
@@ -83,8 +85,8 @@ var errNothing = errors.New("monitors, traces, stacks, tt, classes and methods a
 func (r *greysReceiver) open(run *receiverkit.Run, secure []*tls.Config) {
 	env := r.env
 	env.run = run
-	env.spans = newSpanOutput(run, &env.config.Limits, env.counters)
-	env.logs = newLogOutput(run, env.config, env.counters)
+	env.spans = signals.NewSpans(run, metadata.Type.String(), env.config.Limits.SpanLimits, env.counters.SpansDropped)
+	env.logs = signals.NewLogs(run, metadata.Type.String(), eventswitch.Off(env.config.Events), env.config.Limits.LogLimits, env.counters.LogRecordsDropped)
 	for i := range env.config.Servers {
 		r.servers = append(r.servers, newServer(env, &env.config.Servers[i], secure[i]))
 	}

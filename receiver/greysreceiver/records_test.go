@@ -14,7 +14,6 @@ import (
 
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/internal/javamethods/session"
 )
 
 // recorded returns a recorded call of a method, with the simple name of the class as in the console.
@@ -163,52 +162,6 @@ func TestByGPOnlyNewListedCallsAreForwarded(t *testing.T) {
 	assert.EqualValues(t, 0, b.point("records_simple"), "the class is known, and there was no exception")
 }
 
-func TestTheSameRecordedCallHasTheSameIDs(t *testing.T) {
-	seed := func(pid int64) *origin {
-		b := newBed(t, func(c *Config) { c.Records = []CallsConfig{some("a", "b", 0)} })
-		return newOrigin(b.receiver.env.config, &b.receiver.env.config.Servers[0], "", session.Identity{PID: pid}, time.Now())
-	}
-	span := func(of *origin, r *javamethods.Record, detail *javamethods.RecordDetail) string {
-		p := callSpan(of, &session.Call{Record: *r, Received: time.Now(), Detail: detail})
-		return p.trace.String() + p.spans[0].id.String()
-	}
-	first := span(seed(1), recorded(1, 1, false), nil)
-	assert.Equal(t, first, span(seed(1), recorded(1, 1, false), detailOf(1, "demo.Shop", "")))
-	assert.NotEqual(t, first, span(seed(2), recorded(1, 1, false), nil))
-	assert.NotEqual(t, first, span(seed(1), recorded(2, 1, false), nil))
-	assert.NotEqual(t, first, span(seed(1), recorded(1, 2, false), nil))
-	other := recorded(1, 1, false)
-	other.Method = "price"
-	assert.NotEqual(t, first, span(seed(1), other, nil), "the server was restarted and counts from the beginning")
-}
-
-func TestInvalidTimesOfRecordedCallsAreReplacedByTheTimeOfReceipt(t *testing.T) {
-	for _, at := range []time.Time{{}, time.Unix(0, 0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		r := recorded(1, 1, false)
-		r.Time, r.Cost = at, 0
-		p := callSpan(&origin{}, &session.Call{Record: *r, Received: receivedAt})
-		assert.Equal(t, receivedAt.UnixNano(), p.spans[0].end)
-		assert.EqualValues(t, 1, p.spans[0].end-p.spans[0].start, "no span is empty")
-	}
-}
-
-func TestTheTextOfAnExceptionIsParsed(t *testing.T) {
-	for of, want := range map[string]exception{
-		"java.lang.Error":                {kind: "java.lang.Error"},
-		"java.lang.Error: a: b":          {kind: "java.lang.Error", message: "a: b"},
-		"java.lang.Error: a\r\n\tat x.y": {kind: "java.lang.Error", message: "a", stack: "java.lang.Error: a\r\n\tat x.y"},
-		`{"detailMessage":"test"}`:       {message: `{"detailMessage":"test"}`},
-		"Something went wrong.":          {message: "Something went wrong."},
-		"null":                           {message: "null"},
-		"":                               {},
-	} {
-		want.happened = true
-		assert.Equal(t, want, newException(of), of)
-	}
-	require.Equal(t, "Shop", javamethods.SimpleName("demo.Shop"))
-	require.Equal(t, "Shop", javamethods.SimpleName("Shop"))
-}
-
 // With a wrong zone, spans are wrong by hours.
 func TestRecordedCallsOfAnotherTimezoneAreLogged(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Records = []CallsConfig{some("demo.Shop", "checkout", -1)} })
@@ -242,13 +195,13 @@ func TestARecordedCallThatIsAlsoTracedIsMarkedAsADuplicate(t *testing.T) {
 	}, p).start()
 	marked := func(class string) (all, traced int) {
 		for _, s := range b.Spans() {
-			_, isRecord := s.Attributes().Get(attributeRecordIndex)
-			name, _ := s.Attributes().Get(attributeFunction)
+			_, isRecord := s.Attributes().Get("greys.tt.index")
+			name, _ := s.Attributes().Get("code.function.name")
 			if !isRecord || !strings.HasPrefix(name.Str(), "com.example.shop."+class+".") {
 				continue
 			}
 			all++
-			if mark, has := s.Attributes().Get(attributeDuplicate); has && mark.Bool() {
+			if mark, has := s.Attributes().Get("callbraid.duplicate"); has && mark.Bool() {
 				traced++
 			}
 		}
@@ -259,10 +212,10 @@ func TestARecordedCallThatIsAlsoTracedIsMarkedAsADuplicate(t *testing.T) {
 	_, traced := marked("Service0")
 	assert.Zero(t, traced, "no command traces them")
 	for _, s := range b.Spans() {
-		_, isSimple := s.Attributes().Get(attributeRecordSimple)
+		_, isSimple := s.Attributes().Get("greys.tt.class.is_simple")
 		assert.False(t, isSimple, "the command has the full class name")
-		if _, isRecord := s.Attributes().Get(attributeRecordIndex); !isRecord {
-			_, has := s.Attributes().Get(attributeDuplicate)
+		if _, isRecord := s.Attributes().Get("greys.tt.index"); !isRecord {
+			_, has := s.Attributes().Get("callbraid.duplicate")
 			assert.False(t, has, "only the call tree has the call")
 		}
 	}

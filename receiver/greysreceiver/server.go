@@ -4,6 +4,7 @@
 package greysreceiver
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -22,11 +23,13 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/javamethods/process"
 	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/javamethods/text"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
 
 // server is a configured server. Its own goroutine owns it, except for the fields behind the lock.
@@ -227,7 +230,7 @@ func (s *server) connected(who session.Identity) {
 	if since, due := s.connects.Count(s.env.Now()); due {
 		s.logger.Info("Connected to the server", append(identityFields(who), zap.Int("times_since_last_line", since))...)
 	}
-	s.env.logs.serverConnected(s.output.origin)
+	s.env.logs.ServerConnected(s.output.origin)
 }
 
 // identityFields returns the log fields of an identity.
@@ -255,7 +258,7 @@ func (s *server) beginProcess(who session.Identity) {
 	if since, due := s.restarts.Count(s.env.Now()); due {
 		s.logger.Warn("The server was restarted", append(identityFields(who), zap.Int("times_since_last_line", since))...)
 	}
-	s.env.logs.serverRestarted(s.output.origin)
+	s.env.logs.ServerRestarted(s.output.origin)
 }
 
 // newOutput returns the output of a process with empty state.
@@ -267,13 +270,22 @@ func (s *server) newOutput(who session.Identity) *output {
 		RecursionCheck: c.RecursionCheck, MaxCommands: c.Limits.MaxCommands * c.Limits.MaxPatternCommands,
 		Memory: s.memory, Counters: s.env.counters, Logger: s.logger, Now: s.env.Now,
 	})
-	return &output{env: s.env, origin: newOrigin(c, s.config, s.env.Host, who, p.Begun), process: p}
+	return &output{env: s.env, origin: s.newOrigin(who, p.Begun), process: p}
+}
+
+// newOrigin returns the origin of a process.
+func (s *server) newOrigin(who session.Identity, begun time.Time) *signals.Origin {
+	c := s.env.config
+	of := signals.Server{
+		Tracer: metadata.Type.String(), Endpoint: s.config.Endpoint, ServiceName: cmp.Or(s.config.ServiceName, c.ServiceName), Host: s.env.Host,
+	}
+	return of.Origin(c.Resource(), who, begun)
 }
 
 // restartPause returns the pause before the first command to another process: a server may report another process at
 // each check.
 func (s *server) restartPause() time.Duration {
-	if s.env.Now().Sub(s.output.origin.begun) > s.env.config.Reconnect.MaxInterval {
+	if s.env.Now().Sub(s.output.origin.Begun) > s.env.config.Reconnect.MaxInterval {
 		s.restarting.Reset()
 	}
 	return s.restarting.Pause()
@@ -283,7 +295,7 @@ func (s *server) restartPause() time.Duration {
 func (s *server) disconnected(why error) {
 	s.enter(phaseUnreached)
 	s.env.counters.ServersConnected(-1)
-	s.env.logs.serverGone(s.output.origin, s.connectedAt, why)
+	s.env.logs.ServerGone(s.output.origin, s.connectedAt, why)
 }
 
 // state returns a snapshot for metrics, if there is one: of the present, or once more the last one.

@@ -69,7 +69,7 @@ func (b *bed) sums() map[int64][2]int64 {
 	all := b.Metrics.AllMetrics()
 	for _, metrics := range all[b.summed:] {
 		for _, resource := range metrics.ResourceMetrics().All() {
-			pid, _ := resource.Resource().Attributes().Get(attributeProcessID)
+			pid, _ := resource.Resource().Attributes().Get("process.pid")
 			var sum [2]int64
 			for _, m := range resource.ScopeMetrics().At(0).Metrics().All() {
 				at := map[string]int{"java.method.calls": 0, "java.method.failures": 1}
@@ -162,7 +162,7 @@ func TestAServerIsRestoredAtTheEnd(t *testing.T) {
 			c.Monitors = []MonitorConfig{monitor("com.example.shop.Service1", "*")}
 			c.Stacks = []CallsConfig{some("com.example.shop.Service?", "*", 3)}
 		}, p).start()
-		b.Await("the stacks", func() bool { return len(b.Records(eventStack)) == 3 })
+		b.Await("the stacks", func() bool { return len(b.Records("greys.stack")) == 3 })
 		before := b.sums()[p.life().ProcessID][0]
 		b.Await("the monitor to continue", func() bool { return b.sums()[p.life().ProcessID][0] > before+20 })
 		assert.Zero(t, p.life().Resets, "the monitor needs the instrumentation of a class that both use")

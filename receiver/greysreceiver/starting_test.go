@@ -49,7 +49,7 @@ func TestByGPASilentCommandCountsAsStarted(t *testing.T) {
 					require.Equal(t, "Monitor demo.Shop * 1s", describe(again.command))
 				}
 				assert.Contains(t, s.mustDo("list", nil).Items[1], "2 stack demo.Pay *, 100 calls: running")
-				assert.Empty(t, s.Records(eventRefused))
+				assert.Empty(t, s.Records("greys.command.refused"))
 			})
 		})
 	}
@@ -75,16 +75,16 @@ func TestByGPALateRefusalIsReported(t *testing.T) {
 				assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
 				s.Shutdown()
 				assert.Zero(t, s.bed.Log.FilterMessageSnippet(": the receiver sends it again").Len()+s.bed.Log.FilterMessageSnippet(": the receiver tries again").Len())
-				records := s.Records(eventRefused)
+				records := s.Records("greys.command.refused")
 				require.Len(t, records, c.want)
 				if c.want == 0 {
-					assert.Len(t, s.Records(eventUnsupported), 1)
+					assert.Len(t, s.Records("greys.command.unsupported"), 1)
 					return
 				}
 				assert.Contains(t, s.awaitLogged("Command did not start").ContextMap()["error"], c.why)
-				why, _ := records[0].Attributes().Get(attributeError)
+				why, _ := records[0].Attributes().Get("greys.error.message")
 				assert.Contains(t, why.Str(), c.why)
-				of, _ := records[0].Attributes().Get(attributePattern)
+				of, _ := records[0].Attributes().Get("greys.pattern")
 				assert.Equal(t, "demo.Pay *", of.Str())
 			})
 		})

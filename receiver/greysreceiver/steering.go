@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
@@ -117,7 +118,7 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	defer s.mu.Unlock()
 	now := agentcontrol.Snapshot{
 		Tracer: metadata.Type.String(), Receiver: s.env.ID, Address: s.config.Endpoint,
-		Service: agentcontrol.TextOf(s.origin().resource.Attributes(), attributeServiceName),
+		Service: s.origin().ServiceName(),
 		State:   s.phase.String(), Commands: s.commands,
 	}
 	if s.output == nil {
@@ -125,7 +126,7 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	}
 	p := s.output.process.Summary()
 	now.Process.PID = uint64(s.pid)
-	now.Since = s.output.origin.begun
+	now.Since = s.output.origin.Begun
 	now.LastSeen = p.LastReply
 	now.Counters = []agentcontrol.Counter{
 		{Name: "commands running", Unit: "{command}", Value: s.work.Commands()},
@@ -139,11 +140,11 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 
 // origin returns the origin of the process. Before the first process it has only configured attributes. The caller
 // holds the lock.
-func (s *steered) origin() *origin {
+func (s *steered) origin() *signals.Origin {
 	if s.output != nil {
 		return s.output.origin
 	}
-	return newOrigin(s.env.config, s.config, s.env.Host, session.Identity{}, s.env.Now())
+	return s.newOrigin(session.Identity{}, s.env.Now())
 }
 
 // SendRecord forwards a log record of an order.
@@ -151,7 +152,7 @@ func (s *steered) SendRecord(r agentcontrol.Record) {
 	s.mu.Lock()
 	of := s.origin()
 	s.mu.Unlock()
-	s.env.logs.forward(of, agentcontrol.EventName, r.Body(), r.Severity(), func(m pcommon.Map) {
+	s.env.logs.Forward(of, agentcontrol.EventName, r.Body(), r.Severity(), func(m pcommon.Map) {
 		for _, a := range r.Attributes() {
 			m.PutStr(a.Key, a.Value)
 		}

@@ -629,7 +629,7 @@ func neverReached(t *testing.T, want string, set func(*Config)) {
 	assert.Empty(t, now.Counters)
 	s.theirs.SendRecord(agentcontrol.Record{})
 	s.Await("the record", func() bool { return len(s.Records(agentcontrol.EventName)) == 1 })
-	service, _ := s.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeServiceName)
+	service, _ := s.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get("service.name")
 	assert.Equal(t, want, service.Str())
 }
 
@@ -676,7 +676,7 @@ func TestSimulatedServersAreSteered(t *testing.T) {
 		monitor := do("monitor", arguments{"class": "com.example.*", "method": "*", "cycle": "1"})
 		do("stack", arguments{"class": "com.example.shop.Service1", "method": "*", "limit": "3"})
 		b.Await("the started task", func() bool {
-			return len(b.Records(eventStack)) == 3 && len(do("list", nil).Items) == 1 && len(b.sums()) == 1
+			return len(b.Records("greys.stack")) == 3 && len(do("list", nil).Items) == 1 && len(b.sums()) == 1
 		})
 		assert.Positive(t, server.Lives()[0].Enhanced)
 		do("end", numberOf(t, monitor))

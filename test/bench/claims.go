@@ -91,6 +91,7 @@ const (
 	greysBinary  = "./internal/greys/gp"
 	greysConsole = "./internal/greys/console"
 	greysToPdata = "./receiver/greysreceiver"
+	javaSignals  = "./internal/javamethods/signals"
 	zmtp         = "./internal/rbkit/zmtp"
 	flameGraph   = "./exporter/flamegraphexporter"
 	pages        = "./exporter/flamegraphexporter/internal/web"
@@ -215,7 +216,7 @@ var claims = []claim{
 	atMost(7.8, "  recorded calls", summing, at(greysConsole, "DecodeConsole/records"), at(greysConsole, "DecodeConsole/records_summed")),
 	atMost(6.7, "  methods", summing, at(greysConsole, "DecodeConsole/methods"), at(greysConsole, "DecodeConsole/methods_summed")),
 	atMost(2.9, "Greys: rows of 500 methods to metrics, collected after each cycle", copying, at(greysToPdata, "RowsToMetrics/500"), at(greysToPdata, "RowsToMetrics/500_copied")),
-	atMost(2.9, "  call trees to spans", copying, at(greysToPdata, "TreesToSpans/made"), at(greysToPdata, "TreesToSpans/copied")),
+	atMost(2.9, "  call trees to spans", copying, at(javaSignals, "TreesToSpans/made"), at(javaSignals, "TreesToSpans/copied")),
 
 	atMost(2.7, "flame graph: fold spans, callees first", "copying them over their copies", at(flameGraph, "FoldTraces/callees_first"), at(flameGraph, "FoldTraces/callees_first_copied")),
 	atMost(2.95, "  callers first", "copying them over their copies", at(flameGraph, "FoldTraces/callers_first"), at(flameGraph, "FoldTraces/callers_first_copied")),

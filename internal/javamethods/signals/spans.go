@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package greysreceiver
+package signals
 
 import (
 	"crypto/sha256"
@@ -18,35 +18,11 @@ import (
 	"github.com/callbraid/callbraid/internal/javamethods/text"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
-	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
-)
-
-// Attributes of spans and log records, of the semantic conventions and of the receiver.
-const (
-	attributeFunction         = "code.function.name"
-	attributeFile             = "code.file.path"
-	attributeLine             = "code.line.number"
-	attributeStacktrace       = "code.stacktrace"
-	attributeThreadName       = "thread.name"
-	attributeThreadID         = "thread.id"
-	attributeErrorType        = "error.type"
-	attributeExceptionType    = "exception.type"
-	attributeExceptionMessage = "exception.message"
-	attributeExceptionStack   = "exception.stacktrace"
-
-	attributeRecordIndex   = "greys.tt.index"
-	attributeRecordProcess = "greys.tt.process_id"
-	attributeRecordObject  = "greys.tt.object"
-	attributeRecordSimple  = "greys.tt.class.is_simple"
-	// attributeDuplicate marks a call that a call tree also has. flame_graph counts it only once.
-	attributeDuplicate = "callbraid.duplicate"
-
-	eventException = "exception"
 )
 
 // spanParcel is a trace in the queue: a call tree, or a recorded call.
 type spanParcel struct {
-	origin *origin
+	origin *Origin
 	trace  pcommon.TraceID
 	thread javamethods.Thread
 	// hasThread means that the thread is known.
@@ -90,49 +66,61 @@ func (p *spanParcel) bytes() int {
 	return n
 }
 
-// spanOutput is the queue of spans.
-type spanOutput struct {
+// Spans is the queue of spans of all processes.
+type Spans struct {
 	*handover.Spans[spanParcel]
-	kit *receiverkit.Kit
+	kit   *receiverkit.Kit
+	names attributeNames
 }
 
-// newSpanOutput opens the queue. Without a pipeline it is nil.
-func newSpanOutput(run *receiverkit.Run, limits *LimitsConfig, own *counters.Counters) *spanOutput {
+// NewSpans opens the queue. Without a pipeline it is nil. tracer is the namespace of attributes.
+func NewSpans(run *receiverkit.Run, tracer string, limits receiverkit.SpanLimits, dropped func(n int, reason string)) *Spans {
 	if run.Next.Traces == nil {
 		return nil
 	}
-	o := &spanOutput{kit: run.Kit}
-	o.Spans = receiverkit.NewSpans(run, limits.SpanLimits, handover.QueueSettings[spanParcel, ptrace.Traces]{
+	o := &Spans{kit: run.Kit}
+	_, o.names = newNames(tracer)
+	o.Spans = receiverkit.NewSpans(run, limits, handover.QueueSettings[spanParcel, ptrace.Traces]{
 		MaxAtOnce: parcelsAtOnce,
 		Size:      func(p *spanParcel) (spans, bytes int) { return len(p.spans), p.bytes() },
 		Make:      o.batch,
-		Dropped:   own.SpansDropped,
+		Dropped:   dropped,
 	})
 	return o
 }
+
+// Tree forwards a call tree: at most so many calls. It returns the number of dropped calls.
+func (o *Spans) Tree(of *Origin, tree *javamethods.Tree, most int) (dropped int) {
+	parcel, dropped := treeSpans(of, tree, o.kit.Now(), most)
+	o.Enqueue(parcel)
+	return dropped
+}
+
+// Call forwards a recorded call.
+func (o *Spans) Call(of *Origin, call *session.Call) { o.Enqueue(callSpan(of, call)) }
 
 // parcelsAtOnce is the maximum number of call trees, recorded calls, or log records of a batch.
 const parcelsAtOnce = 256
 
 // batch returns the batch for the pipeline.
-func (o *spanOutput) batch(parcels []spanParcel) ptrace.Traces {
+func (o *Spans) batch(parcels []spanParcel) ptrace.Traces {
 	traces := ptrace.NewTraces()
-	spans := map[*origin]ptrace.SpanSlice{}
+	spans := map[*Origin]ptrace.SpanSlice{}
 	for i := range parcels {
 		p := &parcels[i]
 		to, ok := spans[p.origin]
 		if !ok {
-			to = o.kit.AppendSpans(traces, p.origin.resource)
+			to = o.kit.AppendSpans(traces, p.origin.Resource)
 			spans[p.origin] = to
 		}
 		for j := range p.spans {
-			p.spans[j].fill(to.AppendEmpty(), p)
+			p.spans[j].fill(to.AppendEmpty(), p, &o.names)
 		}
 	}
 	return traces
 }
 
-func (s *span) fill(made ptrace.Span, p *spanParcel) {
+func (s *span) fill(made ptrace.Span, p *spanParcel, names *attributeNames) {
 	made.SetTraceID(p.trace)
 	made.SetSpanID(s.id)
 	made.SetParentSpanID(s.parent)
@@ -149,7 +137,7 @@ func (s *span) fill(made ptrace.Span, p *spanParcel) {
 		putThread(m, &p.thread)
 	}
 	if p.record != nil {
-		putRecord(m, p.record)
+		names.putRecord(m, p.record)
 		if p.traced {
 			m.PutBool(attributeDuplicate, true)
 		}
@@ -162,14 +150,14 @@ func putThread(m pcommon.Map, thread *javamethods.Thread) {
 	m.PutInt(attributeThreadID, thread.ID)
 }
 
-func putRecord(m pcommon.Map, record *javamethods.Record) {
-	m.PutInt(attributeRecordIndex, record.Index)
+func (n *attributeNames) putRecord(m pcommon.Map, record *javamethods.Record) {
+	m.PutInt(n.recordIndex, record.Index)
 	if record.Process != 0 {
-		m.PutInt(attributeRecordProcess, record.Process)
+		m.PutInt(n.recordProcess, record.Process)
 	}
-	receiverkit.PutNew(m, attributeRecordObject, text.Short(record.Object))
+	receiverkit.PutNew(m, n.recordObject, text.Short(record.Object))
 	if record.IsSimple {
-		m.PutBool(attributeRecordSimple, true)
+		m.PutBool(n.recordSimple, true)
 	}
 }
 
@@ -195,7 +183,7 @@ func (x *exception) fill(made ptrace.Span) {
 
 // callSpan returns the span of a recorded call, with the values of its detail. The span ends when the call was
 // recorded. The server reports that time in whole seconds.
-func callSpan(of *origin, call *session.Call) spanParcel {
+func callSpan(of *Origin, call *session.Call) spanParcel {
 	record := call.Record
 	p := spanParcel{origin: of, record: &record, traced: call.Traced}
 	p.spans = []span{{threw: exception{happened: record.Threw}}}
@@ -221,9 +209,9 @@ func callSpan(of *origin, call *session.Call) spanParcel {
 }
 
 // callIDs returns a hash of the process and the recorded call. A call that is read twice has the same IDs.
-func callIDs(of *origin, record *javamethods.Record, at time.Time) (trace pcommon.TraceID, id pcommon.SpanID) {
+func callIDs(of *Origin, record *javamethods.Record, at time.Time) (trace pcommon.TraceID, id pcommon.SpanID) {
 	h := sha256.New()
-	h.Write(of.seed[:])
+	h.Write(of.Seed[:])
 	var n [24]byte
 	binary.BigEndian.PutUint64(n[:], uint64(record.Index))
 	binary.BigEndian.PutUint64(n[8:], uint64(at.UnixNano()))
@@ -269,7 +257,7 @@ const maxCallTime = 365 * 24 * time.Hour
 // in whole milliseconds since the start of the tree, and no clock. So the tree ends at the time of receipt. Each begin
 // or end of a call has its own time, but at least 1 ns after the previous event. So calls lie inside their callers, one
 // after another, and none is empty.
-func treeSpans(of *origin, tree *javamethods.Tree, received time.Time, most int) (p spanParcel, dropped int) {
+func treeSpans(of *Origin, tree *javamethods.Tree, received time.Time, most int) (p spanParcel, dropped int) {
 	nodes := tree.Nodes
 	if len(nodes) > most {
 		nodes, dropped = nodes[:most], len(nodes)-most

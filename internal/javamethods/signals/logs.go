@@ -1,0 +1,267 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
+	"github.com/callbraid/callbraid/internal/javamethods/text"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+)
+
+// The estimated memory of records and their values.
+const (
+	bytesOfRecord = 512
+	bytesOfValue  = 64
+)
+
+// logParcel is a queued log record of a process.
+type logParcel struct {
+	origin *Origin
+	record plog.LogRecord
+	bytes  int
+}
+
+// Logs is the queue of log records of all processes.
+type Logs struct {
+	queue *handover.Logs[logParcel]
+	kit   *receiverkit.Kit
+	// off are the disabled events.
+	off      map[string]bool
+	events   eventNames
+	names    attributeNames
+	problems [len(problemTexts)]string
+}
+
+// NewLogs opens the queue. Without a pipeline records are dropped. tracer is the namespace of events and attributes. off are
+// the disabled events.
+func NewLogs(run *receiverkit.Run, tracer string, off map[string]bool, limits receiverkit.LogLimits, dropped func(n int, reason string)) *Logs {
+	l := &Logs{kit: run.Kit, off: off}
+	l.events, l.names = newNames(tracer)
+	l.problems = [...]string{
+		session.Unmatched: l.events.unmatched, session.TimedOut: l.events.timedOut,
+		session.Unsupported: l.events.unsupported, session.Refused: l.events.refused,
+	}
+	l.queue = receiverkit.NewLogs(run, limits, handover.QueueSettings[logParcel, plog.Logs]{
+		MaxAtOnce: parcelsAtOnce,
+		Size:      func(p *logParcel) (records, bytes int) { return 1, p.bytes },
+		Make:      l.batch,
+		Dropped:   dropped,
+	})
+	return l
+}
+
+// batch returns the batch for the pipeline.
+func (l *Logs) batch(parcels []logParcel) plog.Logs {
+	logs := plog.NewLogs()
+	records := map[*Origin]plog.LogRecordSlice{}
+	for i := range parcels {
+		p := &parcels[i]
+		to, ok := records[p.origin]
+		if !ok {
+			to = l.kit.AppendLogs(logs, p.origin.Resource)
+			records[p.origin] = to
+		}
+		p.record.MoveTo(to.AppendEmpty())
+	}
+	return logs
+}
+
+// Forward forwards a log record of a process, if a pipeline accepts it.
+func (l *Logs) Forward(of *Origin, name, body string, severity plog.SeverityNumber, fill func(pcommon.Map)) {
+	if l.queue == nil || l.off[name] {
+		return
+	}
+	r := plog.NewLogRecord()
+	now := pcommon.NewTimestampFromTime(l.kit.Now())
+	r.SetTimestamp(now)
+	r.SetObservedTimestamp(now)
+	r.SetEventName(name)
+	r.SetSeverityNumber(severity)
+	r.SetSeverityText(severity.String())
+	r.Body().SetStr(text.Short(body))
+	fill(r.Attributes())
+	l.queue.Enqueue(logParcel{origin: of, record: r, bytes: bytesOfRecord + len(body) + bytesOfValues(r.Attributes())})
+}
+
+// bytesOfValues returns the estimated memory of attributes.
+func bytesOfValues(m pcommon.Map) int {
+	bytes := 0
+	for _, v := range m.All() {
+		bytes += bytesOfValue
+		switch v.Type() {
+		case pcommon.ValueTypeStr:
+			bytes += len(v.Str())
+		case pcommon.ValueTypeSlice:
+			for _, of := range v.Slice().All() {
+				bytes += bytesOfValue + len(of.Str())
+			}
+		}
+	}
+	return bytes
+}
+
+func noAttributes(pcommon.Map) {}
+
+func (l *Logs) ServerConnected(of *Origin) {
+	l.Forward(of, l.events.connected, "The server is connected", plog.SeverityNumberInfo, noAttributes)
+}
+
+func (l *Logs) ServerRestarted(of *Origin) {
+	l.Forward(of, l.events.restarted, "The server was restarted", plog.SeverityNumberWarn, noAttributes)
+}
+
+// ServerGone reports the end of a connection. At a shutdown of the collector it is no warning.
+func (l *Logs) ServerGone(of *Origin, since time.Time, why error) {
+	body, severity := "The server is gone", plog.SeverityNumberWarn
+	if errors.Is(why, session.ErrShutdown) {
+		body, severity = "The server is no longer asked", plog.SeverityNumberInfo
+	}
+	l.Forward(of, l.events.gone, body, severity, func(m pcommon.Map) {
+		m.PutDouble(l.names.lifetime, l.kit.Now().Sub(since).Seconds())
+		m.PutStr(l.names.err, text.Short(why.Error()))
+	})
+}
+
+// problemTexts are the texts of problems. The verbs are the command and the pattern.
+var problemTexts = [...]string{
+	session.Unmatched:   "The pattern of %v matches nothing: %s",
+	session.TimedOut:    "The session of %v timed out: %s",
+	session.Unsupported: "The server does not support %[1]v",
+	session.Refused:     "The server has refused %v: %s",
+}
+
+// Problem forwards a problem of a task.
+func (l *Logs) Problem(of *Origin, p session.Problem, t *task.Task, why error) {
+	l.Forward(of, l.problems[p], fmt.Sprintf(problemTexts[p], t.Kind, t.Pattern), plog.SeverityNumberWarn, func(m pcommon.Map) {
+		l.putTask(m, t)
+		if why != nil {
+			m.PutStr(l.names.err, text.Short(why.Error()))
+		}
+	})
+}
+
+// putTask sets the attributes of a task: its command and its pattern.
+func (l *Logs) putTask(m pcommon.Map, t *task.Task) {
+	m.PutStr(l.names.command, t.Kind.String())
+	receiverkit.PutNew(m, l.names.pattern, t.Pattern)
+}
+
+// maxFrames limits the frames of a stack in a log record.
+const maxFrames = 1000
+
+// Stack forwards a stack in Java's format.
+func (l *Logs) Stack(of *Origin, t *task.Task, stack *javamethods.CallStack) {
+	if len(stack.Frames) == 0 {
+		return
+	}
+	top := &stack.Frames[0]
+	name := top.Class + "." + top.Method
+	l.Forward(of, l.events.stack, name, plog.SeverityNumberInfo, func(m pcommon.Map) {
+		l.putTask(m, t)
+		putThread(m, &stack.Thread)
+		m.PutStr(attributeFunction, text.Short(name))
+		receiverkit.PutNew(m, attributeFile, text.Short(top.File))
+		if top.Line > 0 {
+			m.PutInt(attributeLine, int64(top.Line))
+		}
+		var lines strings.Builder
+		for i := range stack.Frames[:min(len(stack.Frames), maxFrames)] {
+			writeFrame(&lines, &stack.Frames[i])
+		}
+		m.PutStr(attributeStacktrace, text.Long(lines.String()))
+	})
+}
+
+// nativeLine is the line number of native methods.
+const nativeLine = -2
+
+// writeFrame writes a frame in Java's format.
+func writeFrame(to *strings.Builder, f *javamethods.Frame) {
+	fmt.Fprintf(to, "\tat %s.%s(", f.Class, f.Method)
+	switch {
+	case f.Line == nativeLine:
+		to.WriteString("Native Method")
+	case f.File == "":
+		to.WriteString("Unknown Source")
+	case f.Line < 0:
+		to.WriteString(f.File)
+	default:
+		fmt.Fprintf(to, "%s:%d", f.File, f.Line)
+	}
+	to.WriteString(")\n")
+}
+
+// maxValues limits the values of a list attribute.
+const maxValues = 1000
+
+// putTexts sets a list attribute, unless the list is empty.
+func putTexts(m pcommon.Map, key string, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	texts = texts[:min(len(texts), maxValues)]
+	into := m.PutEmptySlice(key)
+	into.EnsureCapacity(len(texts))
+	for _, t := range texts {
+		into.AppendEmpty().SetStr(text.Short(t))
+	}
+}
+
+// Class forwards a new or changed class.
+func (l *Logs) Class(of *Origin, t *task.Task, c *javamethods.Class, change process.Change) {
+	l.Forward(of, l.events.class, c.Name, plog.SeverityNumberInfo, func(m pcommon.Map) {
+		l.putTask(m, t)
+		m.PutStr(l.names.change, change.String())
+		m.PutStr(attributeClass, text.Short(c.Name))
+		receiverkit.PutNew(m, l.names.codeSource, text.Short(c.CodeSource))
+		putTexts(m, l.names.kinds, c.Kinds)
+		receiverkit.PutNew(m, l.names.modifier, text.Short(c.Modifier))
+		putTexts(m, l.names.annotations, c.Annotations)
+		putTexts(m, l.names.interfaces, c.Interfaces)
+		receiverkit.PutNew(m, l.names.super, text.Short(c.Super))
+		putTexts(m, l.names.loaders, c.Loaders)
+		fields := make([]string, 0, min(len(c.Fields), maxValues))
+		for i := range c.Fields[:cap(fields)] {
+			f := &c.Fields[i]
+			fields = append(fields, strings.TrimSpace(f.Modifier+" "+f.Type+" "+f.Name))
+		}
+		putTexts(m, l.names.fields, fields)
+	})
+}
+
+// Method forwards a new or changed method.
+func (l *Logs) Method(of *Origin, t *task.Task, method *javamethods.Method, change process.Change) {
+	name := method.Class + "." + method.Name
+	l.Forward(of, l.events.method, name+"("+strings.Join(method.Parameters, ", ")+")", plog.SeverityNumberInfo, func(m pcommon.Map) {
+		l.putTask(m, t)
+		m.PutStr(l.names.change, change.String())
+		m.PutStr(attributeFunction, text.Short(name))
+		receiverkit.PutNew(m, l.names.modifier, text.Short(method.Modifier))
+		putTexts(m, l.names.annotations, method.Annotations)
+		putTexts(m, l.names.parameters, method.Parameters)
+		receiverkit.PutNew(m, l.names.returns, text.Short(method.Return))
+		putTexts(m, l.names.exceptions, method.Exceptions)
+	})
+}
+
+// Gone forwards that a class or a method no longer exists.
+func (l *Logs) Gone(of *Origin, t *task.Task, name string) {
+	event := l.events.classGone
+	if t.Kind == task.Methods {
+		event = l.events.methodGone
+	}
+	l.Forward(of, event, name, plog.SeverityNumberInfo, func(m pcommon.Map) { l.putTask(m, t) })
+}

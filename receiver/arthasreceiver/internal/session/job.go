@@ -122,6 +122,9 @@ func (j *job) command(ctx context.Context) (end arthas.End, err error) {
 		s.Output.Count(CountRestarted, 1)
 	}
 	j.begun = true
+	if ctx.Err() != nil { // the interrupt may have been sent before the command
+		_ = session.Interrupt(s.Leaving)
+	}
 	end, err = j.poll(ctx, session, running)
 	return end, err
 }
@@ -148,7 +151,7 @@ func (j *job) poll(ctx context.Context, session *arthas.Session, running *arthas
 			return *page.End, nil
 		case err == nil:
 			broken = 0
-		case s.Leaving.Err() != nil || isLost(err):
+		case ctx.Err() != nil || isLost(err):
 			return arthas.End{}, err
 		case errors.Is(err, arthas.ErrConsumerNotFound):
 			if err := session.Rejoin(s.Leaving); err != nil {

@@ -1,0 +1,172 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arthasreceiver
+
+import (
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/confighttp"
+	"go.opentelemetry.io/collector/config/configopaque"
+
+	"github.com/callbraid/callbraid/internal/arthas"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/metadata"
+)
+
+// Config is the configuration of the receiver.
+type Config struct {
+	// Servers are the servers to query.
+	Servers []ServerConfig `mapstructure:"servers"`
+
+	// Monitors count calls, by class and method.
+	Monitors []MonitorConfig `mapstructure:"monitors"`
+	// Traces report calls with their callees, and Stacks with their callers.
+	Traces []TraceConfig `mapstructure:"traces"`
+	Stacks []CallsConfig `mapstructure:"stacks"`
+	// Watches report parameters and results of calls, or the value of an expression.
+	Watches []WatchConfig `mapstructure:"watches"`
+	// Records report recorded calls. The program keeps their objects in its memory.
+	Records []CallsConfig `mapstructure:"records"`
+	// JVM requests the state of the JVM.
+	JVM JVMConfig `mapstructure:"jvm"`
+
+	// ServiceName is the resource attribute service.name of servers without a name of their own.
+	ServiceName string `mapstructure:"service_name"`
+	// PollInterval is the pause before the next poll of a command without waiting results.
+	PollInterval time.Duration `mapstructure:"poll_interval"`
+	// MaxPolls is the number of open polls of a server. Each blocks a thread that serves all its clients.
+	MaxPolls int `mapstructure:"max_polls"`
+	// Storage is the extension that stores the open sessions, so that those of a killed collector are ended. If it is nil,
+	// the receiver knows them while the collector runs.
+	Storage *component.ID `mapstructure:"storage"`
+	// Reconnect are the pauses before the receiver tries a server or a command again.
+	Reconnect RetryConfig `mapstructure:"reconnect"`
+	// Limits limit the memory and the data of servers.
+	Limits LimitsConfig `mapstructure:"limits"`
+	// Config has the settings that all receivers share.
+	receiverkit.Config `mapstructure:",squash"`
+	// MetricsBuilderConfig selects the metrics.
+	metadata.MetricsBuilderConfig `mapstructure:",squash"`
+	// LogsBuilderConfig selects the log records.
+	metadata.LogsBuilderConfig `mapstructure:",squash"`
+}
+
+// ServerConfig configures one server, with the settings of an HTTP client.
+type ServerConfig struct {
+	// ClientConfig has the endpoint, such as http://localhost:8563. Its timeout limits the time of a request, beyond the
+	// time that the server waits by itself; 0 means 15s.
+	confighttp.ClientConfig `mapstructure:",squash"`
+	// Username and Password are for Basic authentication.
+	Username string              `mapstructure:"username"`
+	Password configopaque.String `mapstructure:"password"`
+	// ServiceName is the server's service.name; empty means the receiver's.
+	ServiceName string `mapstructure:"service_name"`
+}
+
+// TargetConfig selects methods of classes.
+type TargetConfig struct {
+	// Class matches qualified names of classes. Method matches names of methods, <init> for constructors.
+	Class  string `mapstructure:"class"`
+	Method string `mapstructure:"method"`
+	// Regexp makes both Java regular expressions.
+	Regexp bool `mapstructure:"regexp"`
+	// Exclude matches names of classes that are left out; empty means none.
+	Exclude string `mapstructure:"exclude"`
+	// MaxClasses is the maximum number of matching classes; 0 means the server's 50. If more match, the server
+	// instruments none.
+	MaxClasses int `mapstructure:"max_classes"`
+	// LongerThan selects calls that took longer; 0 means all.
+	LongerThan time.Duration `mapstructure:"longer_than"`
+}
+
+// MonitorConfig counts calls of methods.
+type MonitorConfig struct {
+	TargetConfig `mapstructure:",squash"`
+	// Cycle is the length of a cycle in whole seconds; 0 means 10s.
+	Cycle time.Duration `mapstructure:"cycle"`
+}
+
+// CallsConfig reports single calls of methods.
+type CallsConfig struct {
+	TargetConfig `mapstructure:",squash"`
+	// Limit is the number of calls after which the command ends, for the life of the process; 0 means 100, -1 no limit.
+	Limit int `mapstructure:"limit"`
+}
+
+// TraceConfig reports calls with their callees.
+type TraceConfig struct {
+	CallsConfig `mapstructure:",squash"`
+	// JDKMethods includes calls of methods of Java itself.
+	JDKMethods bool `mapstructure:"jdk_methods"`
+}
+
+// WatchConfig reports values at calls of methods.
+type WatchConfig struct {
+	CallsConfig `mapstructure:",squash"`
+	// Points are the points of a call: before, success, exception, finish. Empty means finish.
+	Points []string `mapstructure:"points"`
+	// Expression is an OGNL expression, which the server runs inside the program at each call. Empty means the
+	// parameters, the object and the result.
+	Expression string `mapstructure:"expression"`
+	// Depth is the depth to which objects are written; 0 means 1.
+	Depth int `mapstructure:"depth"`
+}
+
+// JVMConfig requests the state of the JVM.
+type JVMConfig struct {
+	// Interval is the time between two requests; 0 means no requests.
+	Interval time.Duration `mapstructure:"interval"`
+}
+
+// LimitsConfig limits the memory and the data of servers. The queues are for all servers together; the other limits are
+// for each server.
+type LimitsConfig struct {
+	// MaxAnswerBytes limits an answer. A longer one is lost.
+	MaxAnswerBytes int `mapstructure:"max_answer_bytes"`
+	// MaxCommands limits the commands. Each has a session, with a thread in the program.
+	MaxCommands int `mapstructure:"max_commands"`
+	// MaxMethods limits the methods with sums of their own.
+	MaxMethods int `mapstructure:"max_methods"`
+	// MaxTreeNodes limits the calls of a forwarded call tree.
+	MaxTreeNodes int `mapstructure:"max_tree_nodes"`
+	// The limits of the queues.
+	receiverkit.LogLimits  `mapstructure:",squash"`
+	receiverkit.SpanLimits `mapstructure:",squash"`
+}
+
+// RetryConfig configures the back-off between attempts.
+type RetryConfig = receiverkit.RetryConfig
+
+const (
+	defaultCycle = 10 * time.Second
+	maxCycle     = 24 * time.Hour
+	defaultCalls = 100
+	// maxRecords limits recorded calls: they stay in the memory of the program.
+	maxRecords = 1000
+	maxDepth   = 4
+	// unlimited is the value for no limit.
+	unlimited = -1
+
+	mib = 1 << 20
+)
+
+func createDefaultConfig() *Config {
+	return &Config{
+		PollInterval: 500 * time.Millisecond,
+		MaxPolls:     arthas.DefaultPulls,
+		Reconnect:    receiverkit.DefaultReconnect(),
+		Limits: LimitsConfig{
+			MaxAnswerBytes: arthas.DefaultMaxAnswer,
+			MaxCommands:    16,
+			MaxMethods:     2000,
+			MaxTreeNodes:   10_000,
+			LogLimits:      receiverkit.LogLimits{MaxQueuedLogs: 100_000, MaxQueuedLogBytes: 64 * mib},
+			SpanLimits:     receiverkit.SpanLimits{MaxQueuedSpans: 100_000, MaxQueuedSpanBytes: 64 * mib},
+		},
+		Config:               receiverkit.DefaultConfig(),
+		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
+		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
+	}
+}

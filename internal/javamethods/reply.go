@@ -48,7 +48,7 @@ type (
 
 	// MethodStatistics are of one method in one cycle.
 	MethodStatistics struct {
-		// Time is the end of the cycle by the server's clock.
+		// Time is the end of the cycle, by the clock that ends the cycles.
 		Time          time.Time
 		Class, Method string
 		// Calls is the number of calls that ended in the cycle. Succeeded returned and Failed threw. All are at least
@@ -58,11 +58,19 @@ type (
 		// longest duration, valid if HasRange.
 		Mean, Min, Max    time.Duration
 		HasMean, HasRange bool
+		// Sum is the exact duration of all calls together, valid if HasSum. A server that reports it has a Mean too.
+		Sum    time.Duration `json:",omitempty"`
+		HasSum bool          `json:",omitempty"`
 	}
 
-	// Tree is one traced call with its direct callees.
+	// Tree is one traced call with its callees.
 	Tree struct {
-		Thread Thread
+		// Begin is the begin of the call. The zero value means that the server reports no clock: the tree then ends when
+		// it is received.
+		Begin time.Time `json:",omitzero"`
+		// TraceID is the ID of the trace that the call belongs to; zero means none.
+		TraceID [16]byte `json:",omitzero"`
+		Thread  Thread
 		// Nodes are the calls in the order of their begin. The caller of a node is the nearest node before it with a
 		// lower depth. There is at least one node. Only the first node has depth 0.
 		Nodes []Node
@@ -74,14 +82,24 @@ type (
 	// Node is one call of a [Tree].
 	Node struct {
 		Depth int32
-		// Start and End are offsets from the start of the tree, at least 0, with Start <= End. The server measures
-		// whole milliseconds.
+		// Start and End are offsets from the start of the tree, at least 0, with Start <= End. Greys measures whole
+		// milliseconds. Estimated means that the server reports only the length, and another part chose the place.
 		Start, End    time.Duration
+		Estimated     bool `json:",omitempty"`
 		Class, Method string
 		// Line is the line of the call in the caller's source; 0 means unknown.
 		Line int32
-		// Throws is the type of the thrown object; empty means none, or unknown.
-		Throws string
+		// Throws is the type of the thrown object, and Message its message; empty means none, or unknown.
+		Throws  string
+		Message string `json:",omitempty"`
+		// Repeated means that the node stands for several calls of the caller; nil means one call. It stays valid.
+		Repeated *Repeated `json:",omitempty"`
+	}
+
+	// Repeated describes several calls of one method.
+	Repeated struct {
+		Calls                  int64
+		Least, Greatest, Total time.Duration
 	}
 
 	// Thread is a thread of the program.
@@ -171,6 +189,17 @@ type (
 		Return                              string
 	}
 )
+
+// DropTimes removes the times, because they may be false.
+func (s *MethodStatistics) DropTimes() { s.HasMean, s.HasRange, s.HasSum = false, false, false }
+
+// Total returns the duration of all calls together. It reports whether it is known.
+func (s *MethodStatistics) Total() (seconds float64, known bool) {
+	if s.HasSum {
+		return s.Sum.Seconds(), true
+	}
+	return s.Mean.Seconds() * float64(s.Calls), s.HasMean || s.Calls == 0
+}
 
 func (*Version) reply()      {}
 func (*Sessions) reply()     {}

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/process"
 	"github.com/callbraid/callbraid/internal/javamethods/session"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
@@ -45,7 +46,7 @@ func BenchmarkRowsToMetrics(b *testing.B) {
 			points := 0
 			cputime.Events(b, methods, func() {
 				s.output.process.Received()
-				s.output.process.Rows(monitors[0], cycle.Methods, false)
+				s.output.process.Rows(process.Monitor{Number: monitors[0].Number, Cycle: monitors[0].Cycle}, cycle.Methods, false)
 				points = s.env.metrics.metrics([]processState{s.output.state(false)}, s.env.Now()).DataPointCount()
 			})
 			require.Greater(b, points, 7*methods, "seven of each method")

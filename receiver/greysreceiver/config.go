@@ -11,6 +11,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
@@ -92,27 +93,13 @@ const (
 )
 
 // TargetConfig selects methods of classes.
-type TargetConfig struct {
-	// Class matches qualified names of classes. Method matches simple names of methods.
-	Class  string `mapstructure:"class"`
-	Method string `mapstructure:"method"`
-	// Regexp makes both Java regular expressions.
-	Regexp bool `mapstructure:"regexp"`
-}
+type TargetConfig = task.TargetConfig
 
 // MonitorConfig counts calls of methods.
-type MonitorConfig struct {
-	TargetConfig `mapstructure:",squash"`
-	// Cycle is the length of a cycle in whole seconds; 0 means 10s.
-	Cycle time.Duration `mapstructure:"cycle"`
-}
+type MonitorConfig = task.MonitorConfig
 
 // CallsConfig reports single calls of methods.
-type CallsConfig struct {
-	TargetConfig `mapstructure:",squash"`
-	// Limit is the number of calls after which the command ends, for the life of the process; 0 means 100, -1 no limit.
-	Limit int `mapstructure:"limit"`
-}
+type CallsConfig = task.CallsConfig
 
 // ClassesConfig lists classes.
 type ClassesConfig struct {
@@ -210,13 +197,7 @@ const (
 	// defaultEndpoint is the default address of servers.
 	defaultEndpoint = "localhost:3658"
 
-	defaultCycle = 10 * time.Second
-	// maxCycle is the maximum length of a cycle.
-	maxCycle         = 24 * time.Hour
-	defaultCalls     = 100
 	defaultInventory = 1000
-	// unlimited is the value for no limit.
-	unlimited = -1
 
 	mib = 1 << 20
 )

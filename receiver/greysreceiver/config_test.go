@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
@@ -94,7 +95,7 @@ func TestTheConfigurationBecomesCommands(t *testing.T) {
 	assert.Equal(t, []javamethods.Command{
 		javamethods.MonitorCommand{Target: target("com.example.*", "*", false), Cycle: 30 * time.Second},
 		javamethods.TraceCommand{Target: target("com.example.Shop", "checkout", false), Limit: 7},
-		javamethods.StackCommand{Target: target(`com\.example\..*`, "get.*", true), Limit: defaultCalls},
+		javamethods.StackCommand{Target: target(`com\.example\..*`, "get.*", true), Limit: task.DefaultCalls},
 		javamethods.RecordCommand{Target: target("com.example.Pay", "charge", false)},
 		javamethods.RecordsCommand{},
 		javamethods.ClassesCommand{Class: patternOf(t, "com.example.*"), Fields: true},
@@ -103,7 +104,7 @@ func TestTheConfigurationBecomesCommands(t *testing.T) {
 	config.Monitors[0].Cycle = 0
 	wants, err = config.tasks()
 	require.NoError(t, err)
-	assert.Equal(t, defaultCycle, wants[0].Command(0).(javamethods.MonitorCommand).Cycle)
+	assert.Equal(t, 10*time.Second, wants[0].Command(0).(javamethods.MonitorCommand).Cycle)
 }
 
 func TestConfigurationErrorsHaveTheirFieldAndRemedy(t *testing.T) {

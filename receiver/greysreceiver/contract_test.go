@@ -25,7 +25,7 @@ import (
 func TestServersFulfilTheContractOfAgents(t *testing.T) {
 	pay := on("demo.Pay", "charge")
 	// By GP, a started task counts as begun if the server sends nothing. A reset does not.
-	reset := agentcontroltest.Example{Command: orderReset, Arguments: arguments{argumentClass: "demo.Pay"}}
+	reset := agentcontroltest.Example{Command: orderReset, Arguments: arguments{"class": "demo.Pay"}}
 	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
 		t.Run(string(protocol), func(t *testing.T) {
 			agentcontroltest.Contract{

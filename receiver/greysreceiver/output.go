@@ -76,21 +76,32 @@ func (o *output) Tree(tree *javamethods.Tree) {
 func (o *output) Call(call *session.Call) { o.env.spans.Call(o.origin, call) }
 
 func (o *output) Stack(t *task.Task, stack *javamethods.CallStack) {
-	o.env.logs.Stack(o.origin, t, stack)
+	o.env.logs.Stack(o.origin, commandOf(t), stack)
 }
 
 func (o *output) Class(t *task.Task, c *javamethods.Class, change process.Change) {
-	o.env.logs.Class(o.origin, t, c, change)
+	o.env.logs.Class(o.origin, commandOf(t), c, change)
 }
 
 func (o *output) Method(t *task.Task, m *javamethods.Method, change process.Change) {
-	o.env.logs.Method(o.origin, t, m, change)
+	o.env.logs.Method(o.origin, commandOf(t), m, change)
 }
 
-func (o *output) Gone(t *task.Task, name string) { o.env.logs.Gone(o.origin, t, name) }
+func (o *output) Gone(t *task.Task, name string) {
+	if t.Kind == task.Methods {
+		o.env.logs.MethodGone(o.origin, commandOf(t), name)
+	} else {
+		o.env.logs.ClassGone(o.origin, commandOf(t), name)
+	}
+}
 
 func (o *output) Problem(p session.Problem, t *task.Task, why error) {
-	o.env.logs.Problem(o.origin, p, t, why)
+	o.env.logs.Problem(o.origin, p, commandOf(t), why)
+}
+
+// commandOf returns the command of a task for log records.
+func commandOf(t *task.Task) signals.Command {
+	return signals.Command{Name: t.Kind.String(), Pattern: t.Pattern}
 }
 
 func connect(ctx context.Context, d *link.Dialer, spoke Protocol) (*session.Link, error) {

@@ -5,35 +5,24 @@ package greysreceiver
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"strconv"
-	"strings"
-	"time"
-	"unicode"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/javamethods/session"
 	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
 
-// Names of commands that are not tasks, and names of arguments.
+// Names of commands that are not tasks, and of their argument.
 const (
 	orderList  = "list"
 	orderEnd   = "end"
 	orderReset = "reset"
 
-	argumentClass  = "class"
-	argumentMethod = "method"
-	argumentRegexp = "regexp"
-	argumentCycle  = "cycle"
-	argumentLimit  = "limit"
-	argumentTask   = session.ArgumentTask
+	argumentTask = session.ArgumentTask
 )
 
 // startable are the tasks of single calls that an operator can start, by the names of their commands.
@@ -41,61 +30,25 @@ var startable = map[string]task.Kind{
 	task.Trace.String(): task.Trace, task.Stack.String(): task.Stack, task.Records.String(): task.Records,
 }
 
-// Arguments can stop the traced program. The program stands still while the server instruments all matching classes.
-// The server tries a regular expression on the names of all loaded classes; one that backtracks may never end, and so
-// may many wildcards. Recorded calls stay in the program's memory, with all objects that they reference.
-var (
-	allClasses = &agentcontrol.Condition{Text: "it has no letter or digit, or " + tooMany, Holds: func(class string) bool {
-		return manyWildcards.Holds(class) ||
-			!strings.ContainsFunc(class, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
-	}}
-	manyWildcards = &agentcontrol.Condition{Text: "it has " + tooMany, Holds: func(pattern string) bool {
-		between := strings.FieldsFunc("-"+pattern+"-", func(r rune) bool { return r == '*' })
-		return len(between)-1 > fewWildcards
-	}}
-	tooMany     = fmt.Sprintf("more than %d separate asterisks", fewWildcards)
-	expressions = &agentcontrol.Condition{Text: "it is true", Holds: func(regexp string) bool { return regexp == "true" }}
-	manyRecords = &agentcontrol.Condition{Text: fmt.Sprintf("it is %d, or above %d", unlimited, fewRecords), Holds: func(limit string) bool {
-		n, err := strconv.ParseInt(limit, 10, 64)
-		return err != nil || n < 0 || n > fewRecords
-	}}
-)
-
-// fewWildcards is the number of asterisk groups that the server matches fast. With 5 it needed 68 million steps for a
-// name of 61 characters, with 3 fewer than a million.
-const fewWildcards = 3
-
-// fewRecords is the number of recorded calls that should not exhaust the program's memory.
-const fewRecords = 1000
-
 // commands returns the commands for operators. It omits tasks without a pipeline.
 func (e *environment) commands() (all []agentcontrol.Command) {
-	target := []agentcontrol.Parameter{
-		{Name: argumentClass, Summary: "Qualified names of classes: * is any text, ? a character.", Kind: agentcontrol.Text, Required: true, MaxBytes: javamethods.MaxPatternBytes, DisruptiveIf: allClasses},
-		{Name: argumentMethod, Summary: "Names of methods, in the same way.", Kind: agentcontrol.Text, Required: true, MaxBytes: javamethods.MaxPatternBytes, DisruptiveIf: manyWildcards},
-		{Name: argumentRegexp, Summary: "Both are Java's regular expressions.", Kind: agentcontrol.Boolean, DisruptiveIf: expressions},
-	}
 	add := func(kind task.Kind, summary string, more agentcontrol.Parameter) {
 		if e.forwards(kind) {
-			all = append(all, agentcontrol.Command{Name: kind.String(), Summary: summary, Parameters: append(target[:3:3], more)})
+			all = append(all, agentcontrol.Command{Name: kind.String(), Summary: summary, Parameters: append(task.TargetParameters(), more)})
 		}
 	}
-	limit := agentcontrol.Parameter{Name: argumentLimit, Summary: "The number of calls after which it ends; default 100, -1: no limit.", Kind: agentcontrol.Integer, Least: unlimited, Most: math.MaxInt32}
-	add(task.Monitor, "Count the calls of methods, until the task or the collector ends.", agentcontrol.Parameter{
-		Name: argumentCycle, Summary: "The length of a cycle in seconds; default 10.", Kind: agentcontrol.Integer, Least: 1, Most: int64(maxCycle / time.Second),
-	})
-	add(task.Trace, "Report calls of methods with the calls inside them. GP has no such command.", limit)
-	add(task.Stack, "Report the callers of methods.", limit)
-	limit.DisruptiveIf = manyRecords
-	add(task.Records, "Record calls, with parameters and results in the program's memory. By GP: report calls that any client has recorded, unless an earlier list had them.", limit)
+	add(task.Monitor, "Count the calls of methods, until the task or the collector ends.", task.CycleParameter)
+	add(task.Trace, "Report calls of methods with the calls inside them. GP has no such command.", task.LimitParameter)
+	add(task.Stack, "Report the callers of methods.", task.LimitParameter)
+	add(task.Records, "Record calls, with parameters and results in the program's memory. By GP: report calls that any client has recorded, unless an earlier list had them.", task.RecordsParameter)
 	return append(all,
 		agentcontrol.Command{Name: orderList, Summary: "List the tasks that were started, or are configured, with their state."},
 		agentcontrol.Command{Name: orderEnd, Summary: "End a task. A configured one rests until it is started again.", Parameters: []agentcontrol.Parameter{
 			{Name: argumentTask, Summary: "Its number in the list.", Kind: agentcontrol.Integer, Required: true, Least: 1, Most: math.MaxInt32},
 		}},
 		agentcontrol.Command{Name: orderReset, Summary: "Restore classes: remove the code of all commands of all clients. The receiver ends its commands for it, and sends them again.", Parameters: []agentcontrol.Parameter{
-			{Name: argumentClass, Summary: "Names of classes by GP; default: all. A console restores all classes.", Kind: agentcontrol.Text, MaxBytes: javamethods.MaxPatternBytes, DisruptiveIf: manyWildcards},
-			{Name: argumentRegexp, Summary: "It is one of Java's regular expressions.", Kind: agentcontrol.Boolean, DisruptiveIf: expressions},
+			task.ClassesParameter("Names of classes by GP; default: all. A console restores all classes."),
+			task.RegexpParameter("It is one of Java's regular expressions."),
 		}},
 	)
 }
@@ -162,7 +115,7 @@ func (s *steered) SendRecord(r agentcontrol.Record) {
 // newOrder checks an order like the configuration.
 func newOrder(ctx context.Context, wanted agentcontrol.Order) (*session.Order, error) {
 	arguments := wanted.Arguments
-	target := TargetConfig{Class: arguments.Text(argumentClass), Method: arguments.Text(argumentMethod), Regexp: arguments.Boolean(argumentRegexp)}
+	target := task.TargetOf(arguments)
 	var started *task.Task
 	var err error
 	switch wanted.Command {
@@ -179,16 +132,14 @@ func newOrder(ctx context.Context, wanted agentcontrol.Order) (*session.Order, e
 		}
 		o := session.NewOrder(ctx, session.Reset)
 		o.Classes.Regexp = target.Regexp
-		o.Classes.Pattern, err = pattern("arguments.class", target.Class, "com.example.*")
+		o.Classes.Pattern, err = task.Pattern("arguments.class", target.Class, "com.example.*")
 		return o, err
 	case task.Monitor.String():
-		seconds, _ := arguments.Integer(argumentCycle)
-		monitor := MonitorConfig{TargetConfig: target, Cycle: time.Duration(seconds) * time.Second}
-		started, err = monitor.task("arguments")
+		monitor := task.MonitorOf(arguments)
+		started, err = monitor.Task("arguments")
 	default:
-		limit, _ := arguments.Integer(argumentLimit)
-		calls := CallsConfig{TargetConfig: target, Limit: int(limit)}
-		started, err = calls.task("arguments", startable[wanted.Command])
+		calls := task.CallsOf(arguments)
+		started, err = calls.Task("arguments", startable[wanted.Command])
 	}
 	o := session.NewOrder(ctx, session.Start)
 	o.Task = *started

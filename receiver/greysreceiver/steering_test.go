@@ -128,7 +128,7 @@ func numberOf(t testing.TB, a agentcontrol.Answer) arguments {
 }
 
 func on(class, method string) arguments {
-	return arguments{argumentClass: class, argumentMethod: method}
+	return arguments{"class": class, "method": method}
 }
 
 func TestAStartedTaskRunsUntilItsLimit(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/javamethods/text"
 )
 
@@ -66,33 +65,34 @@ func (m *methods) hasRoom(name methodName) bool {
 }
 
 // count adds a row of a monitor. No row arrives twice, with any time: in both protocols a monitor starts at zero.
-func (m *methods) count(t *task.Task, row *javamethods.MethodStatistics, n *nesting, now time.Time) {
-	s := m.sumsFor(t, row)
+func (m *methods) count(by Monitor, row *javamethods.MethodStatistics, n *nesting, now time.Time) {
+	s := m.sumsFor(by, row)
 	if s == nil {
 		return
 	}
 	s.last = row.Time
 	s.calls, s.failures = sumOf(s.calls, row.Calls), sumOf(s.failures, row.Failed)
-	s.seconds += row.Mean.Seconds() * float64(row.Calls)
-	s.untimed = s.untimed || row.Calls > 0 && !row.HasMean
+	seconds, known := row.Total()
+	s.seconds += seconds
+	s.untimed = s.untimed || !known
 	s.cycle = *row
 	s.cycle.Class, s.cycle.Method = "", "" // the map key has them, and they can be long
 	// An idle method may be missing in later tables.
-	s.until = now.Add(2 * t.Cycle)
+	s.until = now.Add(2 * by.Cycle)
 	if s != &m.other {
 		s.nesting = n
 	}
 }
 
 // sumsFor returns the sums for a row; nil means that another monitor counts the method.
-func (m *methods) sumsFor(t *task.Task, row *javamethods.MethodStatistics) *methodSums {
+func (m *methods) sumsFor(by Monitor, row *javamethods.MethodStatistics) *methodSums {
 	name := nameOf(row)
 	s, known := m.byName[name]
 	switch {
-	case known && s.monitor == noMonitor && !s.overlaps(t, row):
-		s.monitor = t.Number
+	case known && s.monitor == noMonitor && !s.overlaps(by, row):
+		s.monitor = by.Number
 		return s
-	case known && s.monitor != t.Number:
+	case known && s.monitor != by.Number:
 		m.otherMonitor++
 		return nil
 	case known:
@@ -101,7 +101,7 @@ func (m *methods) sumsFor(t *task.Task, row *javamethods.MethodStatistics) *meth
 		m.folded++
 		return &m.other
 	default:
-		s = &methodSums{monitor: t.Number}
+		s = &methodSums{monitor: by.Number}
 		// The names may be parts of a longer text.
 		m.bytes += bytesOfMethod + len(name.class) + len(name.method)
 		m.byName[methodName{strings.Clone(name.class), strings.Clone(name.method)}] = s
@@ -127,9 +127,9 @@ const clockTolerance = time.Minute
 
 // overlaps reports whether the cycle of a row began before the last row of another monitor. That monitor has then
 // counted some of the same calls.
-func (s *methodSums) overlaps(t *task.Task, row *javamethods.MethodStatistics) bool {
-	early := s.last.Sub(row.Time.Add(-t.Cycle))
-	return early > 0 && early < clockTolerance+t.Cycle
+func (s *methodSums) overlaps(by Monitor, row *javamethods.MethodStatistics) bool {
+	early := s.last.Sub(row.Time.Add(-by.Cycle))
+	return early > 0 && early < clockTolerance+by.Cycle
 }
 
 // sumOf adds two non-negative numbers, up to the largest number.
@@ -162,7 +162,8 @@ func (m *methods) states(now time.Time) []MethodState {
 			Cycle: s.cycle, HasCycle: now.Before(s.until) && s.cycle.Calls > 0,
 		}
 		if s.nesting != nil && s.nesting.times != timesTrue {
-			state.Untimed, state.Cycle.HasMean, state.Cycle.HasRange = true, false, false
+			state.Untimed = true
+			state.Cycle.DropTimes()
 		}
 		states = append(states, state)
 	}

@@ -199,9 +199,16 @@ func (p *Process) Matched(t *task.Task) (m Matched, known bool) {
 	return m, known
 }
 
+// Monitor identifies a monitor of a server.
+type Monitor struct {
+	// Number differs for all monitors of a server. Cycle is the length of a cycle.
+	Number int
+	Cycle  time.Duration
+}
+
 // Rows adds rows of a monitor. With checked, times of a method are withheld until stacks have shown that they are true.
 // Times that are dropped are removed from the row.
-func (p *Process) Rows(t *task.Task, rows []javamethods.MethodStatistics, checked bool) {
+func (p *Process) Rows(by Monitor, rows []javamethods.MethodStatistics, checked bool) {
 	p.mu.Lock()
 	defer p.changed()
 	now := p.Now()
@@ -211,7 +218,7 @@ func (p *Process) Rows(t *task.Task, rows []javamethods.MethodStatistics, checke
 		if checked && p.recursion.check > 0 {
 			n = p.withhold(row)
 		}
-		p.methods.count(t, row, n, now)
+		p.methods.count(by, row, n, now)
 	}
 }
 
@@ -226,7 +233,7 @@ func (p *Process) withhold(row *javamethods.MethodStatistics) *nesting {
 	switch {
 	case n != nil && n.times == timesTrue:
 	case n == nil || n.times == timesFalse || !hasRoom:
-		row.HasMean, row.HasRange = false, false
+		row.DropTimes()
 		p.counts.Untimed.Rows++
 	default:
 		n.rows++

@@ -15,7 +15,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/javamethods/text"
 )
 
@@ -33,7 +32,7 @@ func row(at int, class, method string, calls, failed int64, mean time.Duration) 
 
 // A monitor starts at zero: no row of an earlier one arrives again, with any time of the server's clock.
 func TestRowsOfAnyTimeAreCounted(t *testing.T) {
-	m, monitor := newMethods(10), &task.Task{}
+	m, monitor := newMethods(10), Monitor{}
 	for _, at := range []int{59, 59, 5, 30, 59, 60, -3600} {
 		m.count(monitor, row(at, "a", "b", 1, 0, 0), nil, receivedAt)
 	}
@@ -42,7 +41,7 @@ func TestRowsOfAnyTimeAreCounted(t *testing.T) {
 }
 
 func TestTheLastCycleIsReportedForTwoCycles(t *testing.T) {
-	m, monitor := newMethods(10), &task.Task{Cycle: 10 * time.Second}
+	m, monitor := newMethods(10), Monitor{Cycle: 10 * time.Second}
 	m.count(monitor, row(1, "a", "b", 2, 1, ms(4)), nil, receivedAt)
 	assert.True(t, m.states(receivedAt.Add(19 * time.Second))[0].HasCycle)
 	assert.False(t, m.states(receivedAt.Add(20 * time.Second))[0].HasCycle)
@@ -52,16 +51,27 @@ func TestTheLastCycleIsReportedForTwoCycles(t *testing.T) {
 }
 
 func TestSumsEndWithTheLargestNumber(t *testing.T) {
-	m, monitor := newMethods(10), &task.Task{}
+	m, monitor := newMethods(10), Monitor{}
 	for at := range 3 {
 		m.count(monitor, row(at, "a", "b", math.MaxInt64/2, 0, math.MaxInt64), nil, receivedAt)
 	}
 	assert.Equal(t, int64(math.MaxInt64), m.states(receivedAt)[0].Calls)
 }
 
+func TestTheSumOfACycleIsCountedExactly(t *testing.T) {
+	m, monitor := newMethods(10), Monitor{}
+	cycle := row(1, "a", "b", 3, 0, 3)
+	cycle.Sum, cycle.HasSum = 10, true
+	m.count(monitor, cycle, nil, receivedAt)
+	assert.InDelta(t, 10e-9, m.states(receivedAt)[0].Seconds, 1e-15)
+	cycle.DropTimes()
+	m.count(monitor, cycle, nil, receivedAt)
+	assert.True(t, m.states(receivedAt)[0].Untimed)
+}
+
 func TestRememberedNamesAreShort(t *testing.T) {
 	m, long := newMethods(10), strings.Repeat("x", 1<<20)
-	m.count(&task.Task{}, row(1, long, long, 1, 0, 0), nil, receivedAt)
+	m.count(Monitor{}, row(1, long, long, 1, 0, 0), nil, receivedAt)
 	for name, s := range m.byName {
 		assert.Len(t, name.class+name.method, 2*text.MaxShort)
 		assert.Empty(t, s.cycle.Class+s.cycle.Method)
@@ -164,7 +174,7 @@ func TestTheNumberOfUnexpectedMethodsIsLimited(t *testing.T) {
 	p := New(Settings{MaxMethods: limit, RecursionCheck: 20, MaxCommands: 1, Counters: noCounters{}, Logger: zap.NewNop(), Now: time.Now})
 	for second := range 3 {
 		for i := range named {
-			p.Rows(&task.Task{Number: 1}, []javamethods.MethodStatistics{*row(second, fmt.Sprintf("Strange$%d", i), fmt.Sprint("method", second), 1, 0, time.Millisecond)}, true)
+			p.Rows(Monitor{Number: 1}, []javamethods.MethodStatistics{*row(second, fmt.Sprintf("Strange$%d", i), fmt.Sprint("method", second), 1, 0, time.Millisecond)}, true)
 		}
 	}
 	assert.LessOrEqual(t, len(p.recursion.byName), limit+1)

@@ -318,7 +318,7 @@ func (r *partsRun) receivePart(p *part, reply javamethods.Reply) {
 		reply.Methods = slices.DeleteFunc(reply.Methods, func(m javamethods.MethodStatistics) bool { return !p.owns(m.Class, m.Method) })
 		if !timed {
 			for i := range reply.Methods {
-				reply.Methods[i].HasMean, reply.Methods[i].HasRange = false, false
+				reply.Methods[i].DropTimes()
 			}
 			w.process.Untimed(process.Untimed{Rows: int64(len(reply.Methods))})
 		}

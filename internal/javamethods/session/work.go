@@ -449,7 +449,7 @@ func (r *run) handle(reply javamethods.Reply, checked bool) {
 	case *javamethods.Affected:
 		r.affect(reply.Classes, reply.Methods)
 	case *javamethods.Statistics:
-		w.process.Rows(t, reply.Methods, checked)
+		w.process.Rows(process.Monitor{Number: t.Number, Cycle: t.Cycle}, reply.Methods, checked)
 	case *javamethods.Tree:
 		if r.count() {
 			w.events.Tree(reply)

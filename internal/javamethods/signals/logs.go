@@ -15,7 +15,6 @@ import (
 	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/javamethods/process"
 	"github.com/callbraid/callbraid/internal/javamethods/session"
-	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/javamethods/text"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
@@ -33,6 +32,9 @@ type logParcel struct {
 	record plog.LogRecord
 	bytes  int
 }
+
+// Command is a command of a tracer with its pattern, in the form of attributes.
+type Command struct{ Name, Pattern string }
 
 // Logs is the queue of log records of all processes.
 type Logs struct {
@@ -144,33 +146,33 @@ var problemTexts = [...]string{
 }
 
 // Problem forwards a problem of a task.
-func (l *Logs) Problem(of *Origin, p session.Problem, t *task.Task, why error) {
-	l.Forward(of, l.problems[p], fmt.Sprintf(problemTexts[p], t.Kind, t.Pattern), plog.SeverityNumberWarn, func(m pcommon.Map) {
-		l.putTask(m, t)
+func (l *Logs) Problem(of *Origin, p session.Problem, by Command, why error) {
+	l.Forward(of, l.problems[p], fmt.Sprintf(problemTexts[p], by.Name, by.Pattern), plog.SeverityNumberWarn, func(m pcommon.Map) {
+		l.PutCommand(m, by)
 		if why != nil {
 			m.PutStr(l.names.err, text.Short(why.Error()))
 		}
 	})
 }
 
-// putTask sets the attributes of a task: its command and its pattern.
-func (l *Logs) putTask(m pcommon.Map, t *task.Task) {
-	m.PutStr(l.names.command, t.Kind.String())
-	receiverkit.PutNew(m, l.names.pattern, t.Pattern)
+// PutCommand sets the attributes of a command.
+func (l *Logs) PutCommand(m pcommon.Map, c Command) {
+	m.PutStr(l.names.command, c.Name)
+	receiverkit.PutNew(m, l.names.pattern, c.Pattern)
 }
 
 // maxFrames limits the frames of a stack in a log record.
 const maxFrames = 1000
 
 // Stack forwards a stack in Java's format.
-func (l *Logs) Stack(of *Origin, t *task.Task, stack *javamethods.CallStack) {
+func (l *Logs) Stack(of *Origin, by Command, stack *javamethods.CallStack) {
 	if len(stack.Frames) == 0 {
 		return
 	}
 	top := &stack.Frames[0]
 	name := top.Class + "." + top.Method
 	l.Forward(of, l.events.stack, name, plog.SeverityNumberInfo, func(m pcommon.Map) {
-		l.putTask(m, t)
+		l.PutCommand(m, by)
 		putThread(m, &stack.Thread)
 		m.PutStr(attributeFunction, text.Short(name))
 		receiverkit.PutNew(m, attributeFile, text.Short(top.File))
@@ -221,9 +223,9 @@ func putTexts(m pcommon.Map, key string, texts []string) {
 }
 
 // Class forwards a new or changed class.
-func (l *Logs) Class(of *Origin, t *task.Task, c *javamethods.Class, change process.Change) {
+func (l *Logs) Class(of *Origin, by Command, c *javamethods.Class, change process.Change) {
 	l.Forward(of, l.events.class, c.Name, plog.SeverityNumberInfo, func(m pcommon.Map) {
-		l.putTask(m, t)
+		l.PutCommand(m, by)
 		m.PutStr(l.names.change, change.String())
 		m.PutStr(attributeClass, text.Short(c.Name))
 		receiverkit.PutNew(m, l.names.codeSource, text.Short(c.CodeSource))
@@ -243,10 +245,10 @@ func (l *Logs) Class(of *Origin, t *task.Task, c *javamethods.Class, change proc
 }
 
 // Method forwards a new or changed method.
-func (l *Logs) Method(of *Origin, t *task.Task, method *javamethods.Method, change process.Change) {
+func (l *Logs) Method(of *Origin, by Command, method *javamethods.Method, change process.Change) {
 	name := method.Class + "." + method.Name
 	l.Forward(of, l.events.method, name+"("+strings.Join(method.Parameters, ", ")+")", plog.SeverityNumberInfo, func(m pcommon.Map) {
-		l.putTask(m, t)
+		l.PutCommand(m, by)
 		m.PutStr(l.names.change, change.String())
 		m.PutStr(attributeFunction, text.Short(name))
 		receiverkit.PutNew(m, l.names.modifier, text.Short(method.Modifier))
@@ -257,11 +259,15 @@ func (l *Logs) Method(of *Origin, t *task.Task, method *javamethods.Method, chan
 	})
 }
 
-// Gone forwards that a class or a method no longer exists.
-func (l *Logs) Gone(of *Origin, t *task.Task, name string) {
-	event := l.events.classGone
-	if t.Kind == task.Methods {
-		event = l.events.methodGone
-	}
-	l.Forward(of, event, name, plog.SeverityNumberInfo, func(m pcommon.Map) { l.putTask(m, t) })
+// ClassGone forwards that a class no longer exists, and MethodGone that a method does not.
+func (l *Logs) ClassGone(of *Origin, by Command, name string) {
+	l.gone(of, l.events.classGone, by, name)
+}
+
+func (l *Logs) MethodGone(of *Origin, by Command, name string) {
+	l.gone(of, l.events.methodGone, by, name)
+}
+
+func (l *Logs) gone(of *Origin, event string, by Command, name string) {
+	l.Forward(of, event, name, plog.SeverityNumberInfo, func(m pcommon.Map) { l.PutCommand(m, by) })
 }

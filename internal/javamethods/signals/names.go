@@ -17,6 +17,11 @@ const (
 	attributeExceptionStack   = "exception.stacktrace"
 
 	attributeClass = "java.class"
+	// Several calls in one span, with times in nanoseconds.
+	attributeRepeatedCalls = "callbraid.repeated.calls"
+	attributeRepeatedLeast = "callbraid.repeated.least"
+	attributeRepeatedMost  = "callbraid.repeated.greatest"
+	attributeRepeatedTotal = "callbraid.repeated.total"
 	// attributeDuplicate marks a call that a call tree also has. flame_graph counts it only once.
 	attributeDuplicate = "callbraid.duplicate"
 
@@ -36,6 +41,8 @@ type attributeNames struct {
 	change, modifier, annotations                         string
 	codeSource, kinds, super, interfaces, loaders, fields string
 	parameters, returns, exceptions                       string
+	// Of calls of a tree.
+	estimated string
 	// Of recorded calls.
 	recordIndex, recordProcess, recordObject, recordSimple string
 	// Of servers.
@@ -75,6 +82,7 @@ func newNames(tracer string) (eventNames, attributeNames) {
 			exceptions:    n + "method.exceptions",
 			err:           n + "error.message",
 			lifetime:      n + "server.connected_for",
+			estimated:     n + "time.estimated",
 			recordIndex:   n + "tt.index",
 			recordProcess: n + "tt.process_id",
 			recordObject:  n + "tt.object",

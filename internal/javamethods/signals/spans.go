@@ -42,6 +42,10 @@ type span struct {
 	class, method string
 	line          int32
 	threw         exception
+	// estimated means that the place of the call inside its caller is estimated.
+	estimated bool
+	// repeated describes the calls of the span, if it has several.
+	repeated *javamethods.Repeated
 }
 
 // exception is the exception of a call. Unknown parts are empty.
@@ -136,6 +140,15 @@ func (s *span) fill(made ptrace.Span, p *spanParcel, names *attributeNames) {
 	if p.hasThread {
 		putThread(m, &p.thread)
 	}
+	if s.estimated {
+		m.PutBool(names.estimated, true)
+	}
+	if r := s.repeated; r != nil {
+		m.PutInt(attributeRepeatedCalls, r.Calls)
+		m.PutInt(attributeRepeatedLeast, r.Least.Nanoseconds())
+		m.PutInt(attributeRepeatedMost, r.Greatest.Nanoseconds())
+		m.PutInt(attributeRepeatedTotal, r.Total.Nanoseconds())
+	}
 	if p.record != nil {
 		names.putRecord(m, p.record)
 		if p.traced {
@@ -199,13 +212,18 @@ func callSpan(of *Origin, call *session.Call) spanParcel {
 	}
 	s.class, s.method = record.Class, record.Method
 	at := record.Time
-	if at.Unix() <= 0 || at.After(call.Received.Add(maxCallTime)) {
-		at = call.Received // the server's time is invalid
+	if !isValid(at, call.Received) {
+		at = call.Received
 	}
 	s.end = at.UnixNano()
 	s.start = s.end - max(min(record.Cost, maxCallTime).Nanoseconds(), 1)
 	p.trace, s.id = callIDs(of, &record, at)
 	return p
+}
+
+// isValid reports whether a time of the server can be that of a call which was just received.
+func isValid(at, received time.Time) bool {
+	return at.Unix() > 0 && !at.After(received.Add(maxCallTime))
 }
 
 // callIDs returns a hash of the process and the recorded call. A call that is read twice has the same IDs.
@@ -254,17 +272,19 @@ func isQualified(name string) bool {
 const maxCallTime = 365 * 24 * time.Hour
 
 // treeSpans returns the spans of a call tree, at most so many, and the number of dropped calls. The server sends times
-// in whole milliseconds since the start of the tree, and no clock. So the tree ends at the time of receipt. Each begin
-// or end of a call has its own time, but at least 1 ns after the previous event. So calls lie inside their callers, one
-// after another, and none is empty.
+// since the start of the tree. If it sends no clock, the tree ends at the time of receipt. Each begin or end of a call
+// has its own time, but at least 1 ns after the previous event. So calls lie inside their callers, one after another,
+// and none is empty.
 func treeSpans(of *Origin, tree *javamethods.Tree, received time.Time, most int) (p spanParcel, dropped int) {
 	nodes := tree.Nodes
 	if len(nodes) > most {
 		nodes, dropped = nodes[:most], len(nodes)-most
 	}
 	p = spanParcel{origin: of, thread: tree.Thread, hasThread: true, spans: make([]span, len(nodes))}
-	binary.BigEndian.PutUint64(p.trace[:8], rand.Uint64())
-	binary.BigEndian.PutUint64(p.trace[8:], nonZero())
+	if p.trace = tree.TraceID; p.trace.IsEmpty() {
+		binary.BigEndian.PutUint64(p.trace[:8], rand.Uint64())
+		binary.BigEndian.PutUint64(p.trace[8:], nonZero())
+	}
 	t := treeTime{nodes: nodes, spans: p.spans, last: -1}
 	for i := range nodes {
 		t.leave(nodes[i].Depth)
@@ -272,6 +292,9 @@ func treeSpans(of *Origin, tree *javamethods.Tree, received time.Time, most int)
 	}
 	t.leave(0)
 	began := received.UnixNano() - t.last
+	if isValid(tree.Begin, received) {
+		began = tree.Begin.UnixNano()
+	}
 	for i := range p.spans {
 		p.spans[i].start += began
 		p.spans[i].end += began
@@ -323,7 +346,8 @@ func (t *treeTime) enter(i int) {
 	s := &t.spans[i]
 	*s = span{
 		parent: parent, start: t.at(min(node.Start, latest)),
-		class: node.Class, method: node.Method, line: node.Line, threw: exception{kind: node.Throws},
+		class: node.Class, method: node.Method, line: node.Line, threw: exception{kind: node.Throws, message: node.Message},
+		estimated: node.Estimated, repeated: node.Repeated,
 	}
 	binary.BigEndian.PutUint64(s.id[:], nonZero())
 	t.open = append(t.open, openCall{i, min(node.End, latest)})

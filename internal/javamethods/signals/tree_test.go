@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
 )
@@ -113,4 +114,40 @@ func TestTextsOfSpansCountAsMemory(t *testing.T) {
 		assert.GreaterOrEqual(t, parcel(of), empty+1000, name)
 	}
 	assert.GreaterOrEqual(t, (&spanParcel{spans: make([]span, 100)}).bytes(), empty+98*bytesOfSpan)
+}
+
+func TestACallTreeWithAClockBeginsThen(t *testing.T) {
+	begin := receivedAt.Add(-time.Hour)
+	tree := &javamethods.Tree{Begin: begin, TraceID: [16]byte{15: 7}, Nodes: []javamethods.Node{{End: ms(11), Class: "demo.Shop", Method: "checkout"}}}
+	p, _ := treeSpans(&Origin{}, tree, receivedAt, 100)
+	assert.Equal(t, begin.UnixNano(), p.spans[0].start)
+	assert.Equal(t, begin.Add(ms(11)).UnixNano(), p.spans[0].end)
+	assert.Equal(t, pcommon.TraceID(tree.TraceID), p.trace)
+	for _, wrong := range []time.Time{time.Unix(-1, 0), receivedAt.Add(maxCallTime + 1)} {
+		tree.Begin = wrong
+		p, _ := treeSpans(&Origin{}, tree, receivedAt, 100)
+		assert.Equal(t, receivedAt.UnixNano(), p.spans[0].end)
+	}
+}
+
+func TestASpanOfSeveralCallsHasTheirNumberAndTimes(t *testing.T) {
+	tree := &javamethods.Tree{Nodes: []javamethods.Node{
+		{End: ms(9), Class: "demo.Shop", Method: "checkout"},
+		{
+			Depth: 1, End: ms(6), Class: "demo.Pay", Method: "charge", Estimated: true, Throws: "demo.Declined", Message: "no funds",
+			Repeated: &javamethods.Repeated{Calls: 3, Least: ms(1), Greatest: ms(3), Total: ms(6)},
+		},
+	}}
+	p, _ := treeSpans(&Origin{}, tree, receivedAt, 100)
+	_, names := newNames("arthas")
+	spans := ptrace.NewSpanSlice()
+	for i := range p.spans {
+		p.spans[i].fill(spans.AppendEmpty(), &p, &names)
+	}
+	assert.NotContains(t, spans.At(0).Attributes().AsRaw(), "arthas.time.estimated")
+	assert.Equal(t, map[string]any{
+		"code.function.name": "demo.Pay.charge", "thread.name": "", "thread.id": int64(0), "error.type": "demo.Declined", "arthas.time.estimated": true,
+		"callbraid.repeated.calls": int64(3), "callbraid.repeated.least": int64(1_000_000), "callbraid.repeated.greatest": int64(3_000_000), "callbraid.repeated.total": int64(6_000_000),
+	}, spans.At(1).Attributes().AsRaw())
+	assert.Equal(t, "no funds", spans.At(1).Status().Message())
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/javamethods/process"
-	javatask "github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/javamethods/text"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
@@ -206,7 +205,7 @@ func (o *output) Result(t *task.Task, result arthas.Result, received session.Rec
 			o.solved(t)
 		}
 	case *arthas.Monitor:
-		l.sums.Rows(&javatask.Task{Kind: javatask.Monitor, Number: t.Number, Cycle: t.Cycle}, rows(r, received.At), false)
+		l.sums.Rows(process.Monitor{Number: t.Number, Cycle: t.Cycle}, rows(r, received.At), false)
 		l.sums.LogLimits()
 	case *arthas.Trace:
 		trace, ok, dropped := traceSpans(l, r, received, o.env.config.Limits.MaxTreeNodes)
@@ -239,10 +238,10 @@ func rows(m *arthas.Monitor, at time.Time) []javamethods.MethodStatistics {
 			continue
 		}
 		row := javamethods.MethodStatistics{
-			Time: at, Class: of.Class, Method: of.Method, Calls: of.Calls, Succeeded: of.Succeeded, Failed: of.Failed, HasMean: true,
+			Time: at, Class: of.Class, Method: of.Method, Calls: of.Calls, Succeeded: of.Succeeded, Failed: of.Failed, HasMean: true, HasSum: true,
 		}
 		if of.Sum.Known {
-			row.Mean = of.Sum.Duration / time.Duration(of.Calls)
+			row.Sum, row.Mean = of.Sum.Duration, of.Sum.Duration/time.Duration(of.Calls)
 		}
 		all = append(all, row)
 	}

@@ -114,7 +114,7 @@ func (b *bed) awaitRestored() {
 	assert.Empty(b.T, b.server.Redirected())
 }
 
-// All commands are on the same class. The first of them to end must not reset it: it would stay instrumented for ever.
+// All commands are on the same class. The first of them to end must not reset it: no later reset would restore it.
 func TestAllResultsArriveAndTheProgramIsRestored(t *testing.T) {
 	server, endpoint := newServer(t, nil)
 	b := newBed(t, server, endpoint, func(c *Config) {

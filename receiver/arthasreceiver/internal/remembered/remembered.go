@@ -76,7 +76,7 @@ type Store struct {
 	state State
 }
 
-// maxSessions bounds what is read from the extension.
+// maxSessions bounds the sessions and classes that are read from the extension.
 const maxSessions = 4096
 
 // New returns the store of a server with the state that the last collector left. client may be nil.

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +50,7 @@ func (s *Server) Run(ctx context.Context) {
 		err := s.serve(ctx)
 		s.Output.Lost(err)
 		if ctx.Err() != nil {
+			s.warnLeft()
 			return
 		}
 		s.Output.Count(CountFailed, 1)
@@ -55,6 +58,7 @@ func (s *Server) Run(ctx context.Context) {
 			pauses.Reset()
 		}
 		if !sleep(ctx, pauses.Pause()) {
+			s.warnLeft()
 			return
 		}
 	}
@@ -253,9 +257,24 @@ func (s *Server) ended(ctx context.Context, j *job, session *arthas.Session, clo
 		return // restore ends the session, and resets the classes, when the server answers again
 	}
 	s.Store.Closed(ctx, session.ID())
-	if err := s.reset(ctx); err != nil && ctx.Err() != nil {
-		s.Logger.Warn("Classes stay instrumented, because shutdown_timeout was too short or the server did not answer: reset them by hand", zap.Error(err))
+	_ = s.reset(ctx) // failed resets stay owed
+}
+
+// warnLeft logs what a shutdown did not restore.
+func (s *Server) warnLeft() {
+	left := s.Store.State()
+	if len(left.Sessions)+len(left.Owed) == 0 {
+		return
 	}
+	patterns := map[string]bool{}
+	for _, session := range left.Sessions {
+		patterns[session.Classes.Pattern] = true
+	}
+	for _, classes := range left.Owed {
+		patterns[classes.Pattern] = true
+	}
+	s.Logger.Warn("Classes stay instrumented, because shutdown_timeout is too short or the server did not answer: reset them by hand, or start the collector again with storage",
+		zap.Strings("patterns", slices.Sorted(maps.Keys(patterns))), zap.Int("open_sessions", len(left.Sessions)))
 }
 
 // watchJVM asks for the state of the JVM in each interval.
@@ -286,10 +305,13 @@ func (s *Server) watchJVM(ctx context.Context, lose context.CancelCauseFunc) {
 	}
 }
 
+// dashboardInterval is how long the server needs to end the command after its only result. It blocks a thread meanwhile.
+const dashboardInterval = 100 * time.Millisecond
+
 // askJVM asks for the dashboard and the properties of the JVM.
 func (s *Server) askJVM(ctx context.Context) (dashboard *arthas.Dashboard, properties *arthas.JVM, err error) {
 	properties = &arthas.JVM{}
-	for _, command := range []arthas.Command{arthas.JVMCommand{}, arthas.DashboardCommand{Limit: 1}} {
+	for _, command := range []arthas.Command{arthas.JVMCommand{}, arthas.DashboardCommand{Interval: dashboardInterval, Limit: 1}} {
 		results, err := s.exec(ctx, command)
 		if err != nil {
 			return nil, properties, err

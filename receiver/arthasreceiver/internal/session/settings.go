@@ -16,8 +16,9 @@
 //
 // # Resets
 //
-// The server keeps classes instrumented when a job ends. A reset during a job leaves the job's classes instrumented for
-// ever. So a reset is sent for the classes of an ended job only when no running job of the server may match one of them.
+// The server keeps classes instrumented when a job ends. A reset during a job leaves the job's classes instrumented, and no
+// later reset restores them. So a reset is sent for the classes of an ended job only when no running job of the server may
+// match one of them.
 package session
 
 import (
@@ -74,7 +75,7 @@ type Output interface {
 	Count(what Count, n int64)
 }
 
-// Received is what is known of the receipt of a result.
+// Received has the time of receipt of a result.
 type Received struct {
 	At time.Time
 	// Zone is the time zone of the process, or nil.

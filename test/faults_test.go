@@ -340,7 +340,7 @@ func TestAKilledAgentLosesOnlyItsUnsentEvents(t *testing.T) {
 	}
 }
 
-// patientShutdown is a setting for tests of shutdowns that lose nothing. By default a collector drops what is left after
+// patientShutdown is a setting for tests of shutdowns that lose nothing. By default a collector drops the rest after
 // 5 s, and a busy machine needs longer for the 12 MB that an agent has sent by then.
 const patientShutdown = "shutdown_timeout: 1m"
 

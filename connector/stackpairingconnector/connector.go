@@ -118,6 +118,7 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 	if metrics || profiles {
 		p.sums = newSums(p.cfg, metrics, profiles, p.telemetry.ConnectorStackPairingMemory)
 		p.metrics.holding, p.profiles.holding = p.sums.hold, p.sums.hold
+		p.metrics.answered = p.sums.noteAnswered
 		p.sums.folded = folded(p.telemetry.ConnectorStackPairingFoldedCalls, p.set.Logger)
 		set.Sums = p.sums
 		set.SumSettings = &callsum.Settings{Paths: profiles, ByThread: p.cfg.Profiles.ByThread, MaxPaths: int64(p.cfg.Profiles.MaxPaths)}
@@ -258,17 +259,18 @@ func (p *pairer) take() (metrics interval[pmetric.Metrics], profiles interval[pp
 	exemplars := p.sums.swapExemplars()
 	p.engine.PassSums()
 	now := time.Now()
+	made := pcommon.NewTimestampFromTime(now)
 	if p.metrics.isConnected() {
-		md := p.sums.takeMetrics(now, exemplars)
+		md := p.sums.takeMetrics(made, exemplars)
 		all := p.metrics.measured(md)
 		p.sums.hold(all.bytes)
-		metrics = interval[pmetric.Metrics]{functionmetrics.Messages(md, maxMessageBytes), all.contents, all.bytes}
+		metrics = interval[pmetric.Metrics]{functionmetrics.Messages(md, maxMessageBytes), made, all.contents, all.bytes}
 	}
 	if p.profiles.isConnected() {
 		growth := p.sums.takeGrowth()
 		held := growth.Bytes()
-		messages := growth.Messages(pcommon.NewTimestampFromTime(p.sent), pcommon.NewTimestampFromTime(now))
-		profiles = interval[pprofile.Profiles]{messages, growth.SampleCount(), growth.Bytes()}
+		messages := growth.Messages(pcommon.NewTimestampFromTime(p.sent), made)
+		profiles = interval[pprofile.Profiles]{messages, made, growth.SampleCount(), growth.Bytes()}
 		p.sums.hold(profiles.bytes - held) // the count of samples merged the growth
 	}
 	p.sent = now

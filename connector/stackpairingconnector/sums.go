@@ -329,13 +329,20 @@ func (s *sums) swapExemplars() *functionmetrics.Exemplars {
 }
 
 // takeMetrics returns the points of all series at a time.
-func (s *sums) takeMetrics(now time.Time, exemplars *functionmetrics.Exemplars) pmetric.Metrics {
+func (s *sums) takeMetrics(now pcommon.Timestamp, exemplars *functionmetrics.Exemplars) pmetric.Metrics {
 	s.lock()
 	defer s.unlock()
 	if s.isHurried.Swap(false) {
 		s.metrics.Hurry()
 	}
-	return s.metrics.Interval(pcommon.NewTimestampFromTime(now), exemplars)
+	return s.metrics.Interval(now, exemplars)
+}
+
+// noteAnswered notes that the next component has answered the metrics of all intervals up to a time.
+func (s *sums) noteAnswered(until pcommon.Timestamp) {
+	s.lock()
+	defer s.unlock()
+	s.metrics.Answered(until)
 }
 
 // takeGrowth returns the growth of call paths since the last call, and begins a new one. The memory of the former is

@@ -470,7 +470,7 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 	if s.sums.of != nil {
 		s.sums.count(f, parent, o)
 	}
-	if s.leaveOut(f, parent, o) {
+	if s.leaveOut(l, f, parent, o) {
 		return
 	}
 	emitted := o.truncated == 0 || !s.settings.DropTruncated
@@ -500,13 +500,18 @@ func (s *stacks) drop(f, parent *frame, took int64) {
 
 // leaveOut leaves the call out if rule 10 demands it, and reports whether it did. The
 // length of a truncated frame is not known, so it does not count as short.
-func (s *stacks) leaveOut(f, parent *frame, o *outcome) bool {
+func (s *stacks) leaveOut(l *lane, f, parent *frame, o *outcome) bool {
 	tooDeep := f.trace == noTrace
 	short := o.end-f.start < s.settings.MinDuration && o.truncated == 0
 	if !tooDeep && (!short || f.kept) {
 		return false
 	}
 	s.out.Counters.LeftOut++
+	if u := s.traces.undecided; u != nil && u.wants(f.function, o.end-f.start) {
+		if trace := l.traceOf(f); trace != noTrace {
+			u.waiting(trace).named = true
+		}
+	}
 	if !tooDeep {
 		s.traces.leaveOut(f.trace)
 		s.traces.release(f.trace, s.out)

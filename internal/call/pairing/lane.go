@@ -74,8 +74,9 @@ type lane struct {
 	counts map[uint32]int32
 	// reuse is nil while the lane has had one thread only.
 	reuse *reuse
-	// cut: a break truncated open calls, so the thread may still be inside them.
-	cut bool
+	// cut: a break truncated open calls, so the thread may still be inside them. forgotten: the call paths of the lane and its
+	// frames are not known.
+	cut, forgotten bool
 }
 
 // isShared reports whether calls of several threads are on the lane.

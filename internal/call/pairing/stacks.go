@@ -67,6 +67,9 @@ func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
 		s.setLane(name)
 	}
 	l := &s.lanes[name.index]
+	if l.forgotten {
+		s.sums.findForgotten(l)
+	}
 	if l.reuse != nil && s.pairReused(l, e, sequence, attributes) {
 		return
 	}
@@ -409,6 +412,7 @@ func (s *stacks) endBefore(sequence uint64, cause callevent.Cause) {
 
 // truncate closes the frames from number depth on, top first.
 func (s *stacks) truncate(l *lane, depth int, cause callevent.Cause, end int64) {
+	s.sums.findForgotten(l)
 	for len(l.frames) > depth {
 		s.close(l, &outcome{end: end, truncated: cause})
 	}
@@ -416,6 +420,7 @@ func (s *stacks) truncate(l *lane, depth int, cause callevent.Cause, end int64) 
 
 // truncateLowest closes the lowest frames of the lane, the upper ones first.
 func (s *stacks) truncateLowest(l *lane, frames int, cause callevent.Cause) {
+	s.sums.findForgotten(l)
 	throws, attributes := l.belongingsBelow(frames)
 	restThrows, restAttributes := throws, attributes
 	for i := frames - 1; i >= 0; i-- {

@@ -254,14 +254,15 @@ func (p *pairer) send(ctx context.Context, patience time.Duration) {
 	within(ctx, patience, func(ctx context.Context) { p.profiles.sendAll(ctx, profiles) })
 }
 
-// take returns what the sums have now. The exemplars are older than the sums, so each is a call that the sums contain.
+// take returns what the sums have now. The exemplars are older than the sums, so each is a call that the sums contain, if the
+// engine has passed all.
 func (p *pairer) take() (metrics interval[pmetric.Metrics], profiles interval[pprofile.Profiles]) {
 	exemplars := p.sums.swapExemplars()
-	p.engine.PassSums()
+	isComplete := p.engine.PassSums()
 	now := time.Now()
 	made := pcommon.NewTimestampFromTime(now)
 	if p.metrics.isConnected() {
-		md := p.sums.takeMetrics(made, exemplars)
+		md := p.sums.takeMetrics(made, exemplars, isComplete)
 		all := p.metrics.measured(md)
 		p.sums.hold(all.bytes)
 		metrics = interval[pmetric.Metrics]{functionmetrics.Messages(md, maxMessageBytes), made, all.contents, all.bytes}

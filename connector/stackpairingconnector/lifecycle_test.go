@@ -1100,6 +1100,49 @@ func TestKeptCallsDoNotWaitForAMessage(t *testing.T) {
 	b.shut()
 }
 
+// A step with many kept calls waits in the next component. Its sums follow later, and so do its exemplars.
+func TestAnExemplarIsAtItsFunctionAlsoIfItsStepWaits(t *testing.T) {
+	to := outputs{traces: newOutput(), metrics: newOutput()}
+	cfg := patient()
+	cfg.Metrics.MaxNameBytes = 4
+	b := newBench(t, cfg, to)
+	b.handOver(whole(t, 1, "shop", "too long", 0, 1, false))
+	b.send()
+	inside, goOn, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	to.traces.answerWith(func(context.Context) error {
+		to.traces.answerWith(nil)
+		close(inside)
+		<-goOn
+		return nil
+	})
+	go func() {
+		defer close(done)
+		assert.NoError(t, b.inputs[1].ConsumeTraces(t.Context(), whole(t, 1, "shop", "f", 2, 2_100, false)))
+	}()
+	<-inside
+	b.send()
+	close(goOn)
+	<-done
+	b.send()
+	require.Len(t, to.metrics.metrics, 3)
+	exemplars := func(message int) (all map[string]int) {
+		all = map[string]int{}
+		sums := to.metrics.metrics[message].ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints()
+		for _, p := range sums.All() {
+			function := ""
+			if name, ok := p.Attributes().Get("code.function.name"); ok {
+				function = name.Str()
+			}
+			all[function] += p.Exemplars().Len()
+		}
+		return all
+	}
+	assert.Equal(t, map[string]int{"": 1}, exemplars(0))
+	assert.Equal(t, map[string]int{"": 0}, exemplars(1))
+	assert.Equal(t, map[string]int{"": 0, "f": 1}, exemplars(2))
+	b.shut()
+}
+
 // Without keep all traces are kept, and repeated calls share a span. A trace has room for 20,000 calls.
 func TestRepeatedCallsShareASpan(t *testing.T) {
 	to := allOutputs()

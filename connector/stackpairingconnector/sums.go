@@ -328,10 +328,21 @@ func (s *sums) swapExemplars() *functionmetrics.Exemplars {
 	return last
 }
 
-// takeMetrics returns the points of all series at a time.
-func (s *sums) takeMetrics(now pcommon.Timestamp, exemplars *functionmetrics.Exemplars) pmetric.Metrics {
+// keepExemplars adds exemplars to those of the interval that has begun.
+func (s *sums) keepExemplars(all *functionmetrics.Exemplars) {
+	s.exemplarsMu.Lock()
+	defer s.exemplarsMu.Unlock()
+	s.exemplars.Add(all)
+	s.setBytes(&s.exemplarBytes, s.exemplars.Bytes())
+}
+
+// takeMetrics returns the points of all series at a time. isComplete: the sums contain the calls of all exemplars.
+func (s *sums) takeMetrics(now pcommon.Timestamp, exemplars *functionmetrics.Exemplars, isComplete bool) pmetric.Metrics {
 	s.lock()
 	defer s.unlock()
+	if !isComplete {
+		s.keepExemplars(s.metrics.TakeUnknown(exemplars))
+	}
 	if s.isHurried.Swap(false) {
 		s.metrics.Hurry()
 	}

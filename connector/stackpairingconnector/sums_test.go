@@ -24,7 +24,7 @@ import (
 func takeAnswered(s *sums) pmetric.Metrics {
 	now := pcommon.NewTimestampFromTime(time.Now())
 	defer s.noteAnswered(now)
-	return s.takeMetrics(now, s.swapExemplars())
+	return s.takeMetrics(now, s.swapExemplars(), true)
 }
 
 func TestAttributesOfTheScopeBeginNoNewSeries(t *testing.T) {

@@ -162,6 +162,9 @@ func (s *streams) deliverAndReuse(ctx context.Context, f *finished) {
 			zap.Uint64("missing", f.Counters.Missing), zap.Uint64("late", f.Counters.Late))
 	}
 	f.deliverSums()
+	if f.isPassing {
+		s.accounts.passing.Add(-1)
+	}
 	s.deliver(ctx, f)
 	s.reuse(f)
 }
@@ -242,7 +245,7 @@ func (s *streams) fresh(ctx context.Context) *finished {
 }
 
 func (s *streams) reuse(f *finished) {
-	f.origin, f.client, f.Full, f.unheld = nil, client.Info{}, nil, false
+	f.origin, f.client, f.Full, f.unheld, f.isPassing = nil, client.Info{}, nil, false, false
 	f.Reset()
 	s.spare.Put(f)
 }
@@ -473,11 +476,14 @@ func (u undecidedStreams) second() time.Duration {
 }
 
 // PassSums passes the growth of all sums on to Settings.Sums. Each stream waits while its values
-// are copied. It waits for no delivery: streams that wait for one keep their growth.
-func (s *streams) PassSums() {
+// are copied. It waits for no delivery: streams that wait for one keep their growth. Then it reports false: calls that
+// SourceSums.Kept has received are not in the sums yet.
+func (s *streams) PassSums() (all bool) {
+	all = true
 	for i := range s.shards {
-		s.shards[i].takeSums()
+		all = s.shards[i].takeSums() && all
 	}
+	return all && s.accounts.passing.Load() == 0
 }
 
 // giveWay frees memory at each demand of the budget, until stopped is closed. The timers do not do

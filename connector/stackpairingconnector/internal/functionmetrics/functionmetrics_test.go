@@ -686,6 +686,31 @@ func TestAPointHasTheLatestExemplarOfItsFunction(t *testing.T) {
 	assert.NotPanics(t, func() { answered(m, start+3*second, x) }, "the stream of an exemplar is forgotten")
 }
 
+// The owner could not take all sums. So an exemplar whose function is unknown waits for the next interval.
+func TestAnExemplarWithoutItsCallWaits(t *testing.T) {
+	m := New(Settings{MaxFunctions: 100, MaxNameBytes: 10})
+	s, late, x := m.Open(originOf("a"), start), m.NewStream(), NewExemplars(m.settings)
+	s.Add(incrementOf(ended{function: "f", durations: []int64{10}}, ended{function: "a long name", durations: []int64{10}}))
+	x.Set(s, "f", Exemplar{SpanID: pcommon.SpanID{7: 1}, Time: 8 * second})
+	x.Set(s, "g", Exemplar{SpanID: pcommon.SpanID{7: 2}, Time: 8 * second})
+	x.Set(late, "g", Exemplar{SpanID: pcommon.SpanID{7: 3}, Time: 8 * second})
+	next := NewExemplars(m.settings)
+	next.Set(late, "g", Exemplar{SpanID: pcommon.SpanID{7: 4}, Time: 9 * second})
+	next.Add(m.TakeUnknown(x))
+	key := func(service, function string) string { return pointOf(service, "code.function.calls", function, "") }
+	got := pointsOf(t, m.Interval(start+second, x))
+	assert.Equal(t, "0/1 1 at 8;", got[key("a", "f")].exemplars)
+	assert.Empty(t, got[key("a", overflow)].exemplars)
+
+	g := incrementOf(ended{function: "g", durations: []int64{10}})
+	s.Add(g)
+	late.Open(originOf("b"), start)
+	late.Add(g)
+	got = pointsOf(t, m.Interval(start+2*second, next))
+	assert.Equal(t, "0/2 1 at 8;", got[key("a", "g")].exemplars)
+	assert.Equal(t, "0/4 1 at 9;", got[key("b", "g")].exemplars)
+}
+
 // The duration of such a call is in the rest. Its function counts the call.
 func TestAnExemplarWithoutRoomForItsErrorTypeIsAtItsFunction(t *testing.T) {
 	m := New(Settings{MaxFunctions: 100, MaxNameBytes: 10})

@@ -262,7 +262,8 @@ func (m *Metrics) forget(matches func(*series) bool) {
 // interval. One goroutine at a time uses it. It may be another one than the owner of the metrics.
 //
 // At an interval the owner replaces the exemplars first, and takes the sums of all streams
-// afterwards. Then the sums contain each exemplar.
+// afterwards. Then the sums contain each exemplar. If it could not take all of them, the owner moves unknown exemplars to the
+// next interval: see [Metrics.TakeUnknown].
 type Exemplars struct {
 	latest map[exemplarKey]Exemplar
 	// bytes is about their memory.
@@ -308,6 +309,30 @@ func (e *Exemplars) set(key exemplarKey, exemplar Exemplar) {
 		e.bytes += bytes
 	}
 	e.latest[key] = exemplar
+}
+
+// Add adds the exemplars of another interval.
+func (e *Exemplars) Add(other *Exemplars) {
+	for key, exemplar := range other.latest {
+		e.set(key, exemplar)
+	}
+}
+
+// TakeUnknown removes and returns the exemplars whose series do not exist. Their calls can be in sums that follow. Or they
+// are in the rest, but only sums of all streams would show that.
+func (m *Metrics) TakeUnknown(from *Exemplars) *Exemplars {
+	m.merge()
+	unknown := NewExemplars(m.settings)
+	for key, exemplar := range from.latest {
+		if s := key.stream.series; s != nil {
+			if _, known := s.outcomeAt[key.outcomeKey]; known {
+				continue
+			}
+		}
+		unknown.set(key, exemplar)
+		delete(from.latest, key)
+	}
+	return unknown
 }
 
 // bytesOfExemplar is about the memory of an exemplar beside the texts of its key, with its place in the map. The

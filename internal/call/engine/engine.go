@@ -115,7 +115,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		e.endAll(ctx, callevent.CauseShutdown)
 		e.offerUntil(ctx)
 		e.delivery.dropHeld(atShutdown)
-		e.last.log(e.logger)
+		e.lost.log(e.logger)
 		if e.sums == nil {
 			e.CloseAccount()
 		} else {

@@ -42,7 +42,7 @@ type streams struct {
 	accounts accounts
 	shards   [shardCount]shard
 	delivery delivery
-	last     losses
+	lost     losses
 
 	// maxBytes bounds the memory of streams. reserved is for calls under way.
 	maxBytes int64
@@ -204,7 +204,7 @@ func (s *streams) deliver(ctx context.Context, f *finished) {
 func (s *streams) dropped(spans int, reason dropReason, err error) {
 	s.telemetry.DroppedSpans.Add(context.Background(), int64(spans), s.telemetry.reasons[reason])
 	if reason == atShutdown {
-		s.last.add(spans, err)
+		s.lost.add(spans, err)
 		return
 	}
 	s.burst.Error(messageDropped, zap.Int("spans", spans), zap.String("reason", string(reason)), zap.Error(err))

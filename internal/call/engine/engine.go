@@ -125,9 +125,9 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// finish ends the goroutines, and waits for hand-overs under way. The next component may have stored the spans of a canceled
+// finish ends the goroutines, and waits for hand-overs under way. The next component may have stored the spans of a cancelled
 // delivery, and would get them again. So deliveries that have begun have three quarters of the time until the deadline of ctx.
-// Then they are canceled, and their spans are held. The rest of the time is for these and other spans.
+// Then they are cancelled, and their spans are held. The rest of the time is for these and other spans.
 func (e *Engine) finish(ctx context.Context) {
 	deadline, _ := ctx.Deadline()
 	defer time.AfterFunc(time.Until(deadline)/4*3, func() {

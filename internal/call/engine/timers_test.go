@@ -473,7 +473,7 @@ func TestAShutdownRefusesHandOversBeforeItWaits(t *testing.T) {
 	assert.Equal(t, []string{"s1/f 0"}, b.next.accepted())
 }
 
-// A delivery that does not end is canceled in time, and its spans are offered again.
+// A delivery that does not end is cancelled in time, and its spans are offered again.
 func TestAShutdownHasTimeForSpansAfterADeliveryThatHangs(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.ShutdownTimeout = 2 * time.Second })
 	withGap(b)

@@ -63,9 +63,12 @@ BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALL
 	CALLBRAID_GATEWAY=$(GATEWAY) CALLBRAID_BACKENDS=$(BACKENDS) CALLBRAID_BUILDER=$(TOOLS)/builder
 
 # Everything is pure Go, and compiled without paths of this machine: tests, tools and checks use the same compiled code as
-# the distribution. With another flag for one of them, a fresh machine would compile each package once more.
+# the distribution. With another flag for one of them, a fresh machine would compile each package once more. Debug information
+# is left out, because programs and tests are linked without it: their instructions are the same. Compiler and linker collect no
+# garbage until they hold 1 GiB, and most packages need less. Both save processor time of a fresh machine.
+COMPILE := -trimpath -gcflags=all=-dwarf=false '-toolexec=env GOGC=off GOMEMLIMIT=1GiB'
 export CGO_ENABLED := 0
-export GOFLAGS := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath
+export GOFLAGS := $(filter-out $(COMPILE),$(shell $(GO) env GOFLAGS)) $(COMPILE)
 
 # `make lint` vets, with all that go vet knows.
 TEST := $(GO) test -vet=off

@@ -179,12 +179,16 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 	folding := *cfg
 	folding.Keep, folding.FoldRepeated.ShorterThan = configoptional.None[KeepConfig](), 20*time.Second
 	fourth := newBench(t, &folding, allOutputs())
+	dropping := *cfg
+	dropping.Truncated = "drop"
+	fifth := newBench(t, &dropping, allOutputs())
 	for _, td := range all {
 		require.NoError(t, p.ConsumeTraces(t.Context(), td))
 		first.handOver(td)
 		second.handOver(td)
 		third.handOver(td)
 		fourth.handOver(td)
+		fifth.handOver(td)
 		if random.IntN(10) == 0 {
 			first.pairer.send(t.Context(), time.Minute)
 		}
@@ -194,8 +198,9 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 	second.shut()
 	third.shut()
 	fourth.shut()
+	fifth.shut()
 
-	want := newExpected(t, sink.AllTraces())
+	want := newExpected(t, sink.AllTraces(), false)
 	want.compareMetrics(t, first.to.metrics.metrics, true)
 	want.compareMetrics(t, second.to.metrics.metrics, true)
 	want.compareProfiles(t, first.to.profiles.profiles, pathsKnown, cfg.Profiles.ByThread)
@@ -207,6 +212,9 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 	want.compareFolded(t, fourth.to.traces.traces)
 	want.compareMetrics(t, fourth.to.metrics.metrics, true)
 	want.compareProfiles(t, fourth.to.profiles.profiles, pathsKnown, cfg.Profiles.ByThread)
+	counted := newExpected(t, sink.AllTraces(), true)
+	counted.compareMetrics(t, fifth.to.metrics.metrics, false)
+	counted.compareProfiles(t, fifth.to.profiles.profiles, pathsKnown, cfg.Profiles.ByThread)
 	t.Logf("%d spans in %d traces, %d functions and error types, %d paths; kept %d spans", len(want.spans), len(want.traces), len(want.outcomes), len(want.paths), kept)
 }
 
@@ -342,7 +350,7 @@ func TestEachCallCountsOnceUnderTheResourceAndScopeThatItHad(t *testing.T) {
 		}
 		require.Greater(t, len(want), 50)
 		assert.Equal(t, want, got)
-		newExpected(t, sink.AllTraces()).compareProfiles(t, b.to.profiles.profiles, true, cfg.Profiles.ByThread)
+		newExpected(t, sink.AllTraces(), false).compareProfiles(t, b.to.profiles.profiles, true, cfg.Profiles.ByThread)
 	}
 }
 
@@ -412,7 +420,7 @@ func TestPathsOfManyShortThreadsAreFreed(t *testing.T) {
 	assert.Zero(t, b.sum("folded_calls"), "paths have room")
 	require.NoError(t, p.Shutdown(t.Context()))
 	b.shut()
-	newExpected(t, sink.AllTraces()).compareProfiles(t, b.to.profiles.profiles, true, true)
+	newExpected(t, sink.AllTraces(), false).compareProfiles(t, b.to.profiles.profiles, true, true)
 }
 
 // outcome is a function of a program, with an error type for calls that an exception left.
@@ -442,29 +450,41 @@ type expected struct {
 	outcomes  map[outcome][]int64
 	pathOf    map[pcommon.SpanID]int
 	paths     map[pathKey]int
-	inside    map[pcommon.SpanID]int64
+	// dropped are the truncated calls, if they count nowhere. inside is the time of the counted callees. The time of a dropped
+	// callee stays with its caller, except the time of that one's counted callees.
+	dropped map[pcommon.SpanID]bool
+	inside  map[pcommon.SpanID]int64
 	// longest are the times of the longest calls of spans with repeated calls.
 	longest map[pcommon.SpanID]int64
 }
 
-func newExpected(t *testing.T, all []ptrace.Traces) *expected {
+func newExpected(t *testing.T, all []ptrace.Traces, dropsTruncated bool) *expected {
 	e := &expected{
 		spans: map[pcommon.SpanID]ptrace.Span{}, resources: map[pcommon.SpanID]string{}, traces: map[pcommon.TraceID][]ptrace.Span{},
 		outcomes: map[outcome][]int64{}, pathOf: map[pcommon.SpanID]int{}, paths: map[pathKey]int{}, inside: map[pcommon.SpanID]int64{},
+		dropped: map[pcommon.SpanID]bool{},
 	}
 	each(all, func(resource string, span ptrace.Span) {
 		_, twice := e.spans[span.SpanID()]
 		require.False(t, twice, "a span ID twice")
 		e.spans[span.SpanID()], e.resources[span.SpanID()] = span, resource
 		e.traces[span.TraceID()] = append(e.traces[span.TraceID()], span)
+		if dropsTruncated && text(span, "callbraid.truncated") != "" {
+			e.dropped[span.SpanID()] = true
+			return
+		}
 		key := outcome{resource: resource, function: text(span, "code.function.name")}
 		if span.Status().Code() == ptrace.StatusCodeError {
 			key.errorType = cmp.Or(text(span, "error.type"), "_OTHER")
 		}
 		e.outcomes[key] = append(e.outcomes[key], took(span))
 	})
-	for _, span := range e.spans {
-		if caller := callerOf(span); !caller.IsEmpty() {
+	for id, span := range e.spans {
+		caller := callerOf(span)
+		for e.dropped[caller] {
+			caller = callerOf(e.spans[caller])
+		}
+		if !caller.IsEmpty() && !e.dropped[id] {
 			e.inside[caller] += took(span)
 		}
 	}
@@ -640,6 +660,9 @@ func (e *expected) compareProfiles(t *testing.T, all []pprofile.Profiles, pathsK
 	t.Helper()
 	got, want := map[sampleKey]sampleValues{}, map[sampleKey]sampleValues{}
 	for id, span := range e.spans {
+		if e.dropped[id] {
+			continue
+		}
 		key := sampleKey{resource: e.resources[id], path: e.pathOfSpan(id), isTruncated: text(span, "callbraid.truncated") != ""}
 		if !pathsKnown {
 			key.path = e.path(0, text(span, "code.function.name"))

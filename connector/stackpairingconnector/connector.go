@@ -118,6 +118,7 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 	if metrics || profiles {
 		p.sums = newSums(p.cfg, metrics, profiles, p.telemetry.ConnectorStackPairingMemory)
 		p.metrics.holding, p.profiles.holding = p.sums.hold, p.sums.hold
+		p.metrics.answered = p.sums.noteAnswered
 		p.sums.folded = folded(p.telemetry.ConnectorStackPairingFoldedCalls, p.set.Logger)
 		set.Sums = p.sums
 		set.SumSettings = &callsum.Settings{Paths: profiles, ByThread: p.cfg.Profiles.ByThread, MaxPaths: int64(p.cfg.Profiles.MaxPaths)}
@@ -253,22 +254,24 @@ func (p *pairer) send(ctx context.Context, patience time.Duration) {
 	within(ctx, patience, func(ctx context.Context) { p.profiles.sendAll(ctx, profiles) })
 }
 
-// take returns what the sums have now. The exemplars are older than the sums, so each is a call that the sums contain.
+// take returns what the sums have now. The exemplars are older than the sums, so each is a call that the sums contain, if the
+// engine has passed all.
 func (p *pairer) take() (metrics interval[pmetric.Metrics], profiles interval[pprofile.Profiles]) {
 	exemplars := p.sums.swapExemplars()
-	p.engine.PassSums()
+	isComplete := p.engine.PassSums()
 	now := time.Now()
+	made := pcommon.NewTimestampFromTime(now)
 	if p.metrics.isConnected() {
-		md := p.sums.takeMetrics(now, exemplars)
+		md := p.sums.takeMetrics(made, exemplars, isComplete)
 		all := p.metrics.measured(md)
 		p.sums.hold(all.bytes)
-		metrics = interval[pmetric.Metrics]{functionmetrics.Messages(md, maxMessageBytes), all.contents, all.bytes}
+		metrics = interval[pmetric.Metrics]{functionmetrics.Messages(md, maxMessageBytes), made, all.contents, all.bytes}
 	}
 	if p.profiles.isConnected() {
 		growth := p.sums.takeGrowth()
 		held := growth.Bytes()
-		messages := growth.Messages(pcommon.NewTimestampFromTime(p.sent), pcommon.NewTimestampFromTime(now))
-		profiles = interval[pprofile.Profiles]{messages, growth.SampleCount(), growth.Bytes()}
+		messages := growth.Messages(pcommon.NewTimestampFromTime(p.sent), made)
+		profiles = interval[pprofile.Profiles]{messages, made, growth.SampleCount(), growth.Bytes()}
 		p.sums.hold(profiles.bytes - held) // the count of samples merged the growth
 	}
 	p.sent = now

@@ -104,16 +104,20 @@ func (o *output) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	return o.accepts(ctx, func() { o.traces, o.spans = append(o.traces, td), o.spans+td.SpanCount() })
 }
 
-// calls are the values of code.function.calls of each message, by function. A point without a value is -1.
+// calls are the values of code.function.calls of each message, by function; "": otel.metric.overflow. A point without a
+// value is -1.
 func (o *output) calls() (messages []map[string]int64) {
 	for _, md := range o.metrics {
 		all := map[string]int64{}
 		for _, rm := range md.ResourceMetrics().All() {
 			for _, p := range rm.ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().All() {
-				name, _ := p.Attributes().Get("code.function.name")
-				all[name.AsString()] += p.IntValue()
+				function := ""
+				if name, ok := p.Attributes().Get("code.function.name"); ok {
+					function = name.Str()
+				}
+				all[function] += p.IntValue()
 				if p.Flags().NoRecordedValue() {
-					all[name.AsString()] = -1
+					all[function] = -1
 				}
 			}
 		}
@@ -385,7 +389,8 @@ func TestRefusedMetricsAreSentAgain(t *testing.T) {
 	assert.Positive(t, b.pairer.sums.held.Load())
 	metrics.answerWith(nil)
 	b.send()
-	assert.Equal(t, []map[string]int64{{"f": 1}, {"f": -1}}, metrics.calls())
+	b.send()
+	assert.Equal(t, []map[string]int64{{"f": 1}, {"f": 1}, {"f": -1}}, metrics.calls())
 	assert.Zero(t, b.sum("dropped_points"))
 	assert.Zero(t, b.pairer.sums.held.Load())
 
@@ -397,6 +402,56 @@ func TestRefusedMetricsAreSentAgain(t *testing.T) {
 	metrics.answerWith(func(context.Context) error { return errUnknown })
 	b.send()
 	assert.EqualValues(t, 4, b.sum("dropped_points", "refused_for_good"))
+	b.shut()
+}
+
+// Many programs end while the next component refuses all messages, and need the places of each other. Their last points
+// arrive when it accepts, and each program without a place is in otel.metric.overflow.
+func TestLastPointsOfEndedProgramsOutliveAnOutage(t *testing.T) {
+	metrics := newOutput()
+	cfg := patient()
+	cfg.Metrics.MaxFunctions = 4
+	b := newBench(t, cfg, outputs{metrics: metrics})
+	metrics.answerWith(func(context.Context) error { return errFull })
+	const programs = 20
+	for n := range programs {
+		b.handOver(whole(t, byte(n+1), fmt.Sprint("shop ", n), "f", 0, 10, true))
+		b.send()
+	}
+	require.Positive(t, b.sum("dropped_points", "refused_twice"))
+	metrics.answerWith(nil)
+	b.send()
+	last := metrics.calls()[len(metrics.calls())-1]
+	assert.EqualValues(t, 10*programs, last["f"]+last[""])
+	assert.Positive(t, last["f"])
+	b.send()
+	assert.EqualValues(t, map[string]int64{"f": -1, "": -1}, metrics.calls()[len(metrics.calls())-1])
+	b.handOver(whole(t, programs+1, "store", "f", 0, 10, false))
+	b.send()
+	assert.Equal(t, map[string]int64{"f": 10}, metrics.calls()[len(metrics.calls())-1], "the places are free again")
+	b.shut()
+}
+
+// An output that refuses the first message of each interval accepts it before the next one. So series end.
+func TestSeriesEndIfEachIntervalIsRefusedOnce(t *testing.T) {
+	metrics := newOutput()
+	b := newBench(t, patient(), outputs{metrics: metrics})
+	b.handOver(whole(t, 1, "shop", "f", 0, 1, true))
+	for range 6 {
+		refusals := 0
+		metrics.answerWith(func(context.Context) error {
+			if refusals++; refusals == 2 {
+				return errFull
+			}
+			return nil
+		})
+		if b.pairer.metrics.queue == nil {
+			refusals = 1
+		}
+		b.send()
+	}
+	assert.Contains(t, metrics.calls(), map[string]int64{"f": -1})
+	assert.Zero(t, b.pairer.sums.metrics.Bytes())
 	b.shut()
 }
 
@@ -1023,7 +1078,7 @@ func TestManyStreamsThatEndWaitForAMessage(t *testing.T) {
 	s.unlock()
 	group.Wait()
 	assert.False(t, s.hasArrivals())
-	assert.EqualValues(t, mostArrivals+1, s.takeMetrics(time.Now(), s.swapExemplars()).
+	assert.EqualValues(t, mostArrivals+1, takeAnswered(s).
 		ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0).IntValue())
 }
 
@@ -1042,6 +1097,49 @@ func TestKeptCallsDoNotWaitForAMessage(t *testing.T) {
 			assert.Equal(t, 1, m.ExponentialHistogram().DataPoints().At(0).Exemplars().Len())
 		}
 	}
+	b.shut()
+}
+
+// A step with many kept calls waits in the next component. Its sums follow later, and so do its exemplars.
+func TestAnExemplarIsAtItsFunctionAlsoIfItsStepWaits(t *testing.T) {
+	to := outputs{traces: newOutput(), metrics: newOutput()}
+	cfg := patient()
+	cfg.Metrics.MaxNameBytes = 4
+	b := newBench(t, cfg, to)
+	b.handOver(whole(t, 1, "shop", "too long", 0, 1, false))
+	b.send()
+	inside, goOn, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	to.traces.answerWith(func(context.Context) error {
+		to.traces.answerWith(nil)
+		close(inside)
+		<-goOn
+		return nil
+	})
+	go func() {
+		defer close(done)
+		assert.NoError(t, b.inputs[1].ConsumeTraces(t.Context(), whole(t, 1, "shop", "f", 2, 2_100, false)))
+	}()
+	<-inside
+	b.send()
+	close(goOn)
+	<-done
+	b.send()
+	require.Len(t, to.metrics.metrics, 3)
+	exemplars := func(message int) (all map[string]int) {
+		all = map[string]int{}
+		sums := to.metrics.metrics[message].ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints()
+		for _, p := range sums.All() {
+			function := ""
+			if name, ok := p.Attributes().Get("code.function.name"); ok {
+				function = name.Str()
+			}
+			all[function] += p.Exemplars().Len()
+		}
+		return all
+	}
+	assert.Equal(t, map[string]int{"": 1}, exemplars(0))
+	assert.Equal(t, map[string]int{"": 0}, exemplars(1))
+	assert.Equal(t, map[string]int{"": 0, "f": 1}, exemplars(2))
 	b.shut()
 }
 

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/consumer/consumererror/xconsumererror"
 	"go.opentelemetry.io/collector/consumer/xconsumer"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 )
@@ -26,6 +27,11 @@ type sender[M any] struct {
 	// dropped receives each loss, and holding each change of the memory that is held.
 	dropped func(contents int, reason dropReason, err error)
 	holding func(bytes int)
+
+	// answered receives the time of an interval whose messages are all accepted or refused for good, and newer than those of
+	// all intervals before. latest is the last interval with messages that were sent. Only sendLatest uses both.
+	answered func(pcommon.Timestamp)
+	latest   pcommon.Timestamp
 
 	// isStopped: maxBytes drops nothing, because the remaining messages are the last ones.
 	isStopped atomic.Bool
@@ -47,6 +53,7 @@ type waiting[M any] struct {
 // interval has the messages of an interval. It is empty without a pipeline of the signal.
 type interval[M any] struct {
 	messages iter.Seq[M]
+	made     pcommon.Timestamp
 	// contents are the points or the samples of all messages. bytes is the memory of their data, which is held until
 	// the last message is sent.
 	contents, bytes int
@@ -145,6 +152,8 @@ func (s *sender[M]) sendLatest(ctx context.Context, of interval[M]) {
 	}
 	defer s.holding(-of.bytes)
 	s.sendWaiting(ctx)
+	s.noteAnswered()
+	s.latest = of.made
 	first := true
 	for message := range of.messages {
 		if first {
@@ -152,6 +161,14 @@ func (s *sender[M]) sendLatest(ctx context.Context, of interval[M]) {
 			first = false
 		}
 		s.send(ctx, message)
+	}
+	s.noteAnswered()
+}
+
+// noteAnswered reports the latest interval if none of its messages waits.
+func (s *sender[M]) noteAnswered() {
+	if len(s.queue) == 0 {
+		s.answered(s.latest)
 	}
 }
 

@@ -328,14 +328,32 @@ func (s *sums) swapExemplars() *functionmetrics.Exemplars {
 	return last
 }
 
-// takeMetrics returns the points of all series at a time.
-func (s *sums) takeMetrics(now time.Time, exemplars *functionmetrics.Exemplars) pmetric.Metrics {
+// keepExemplars adds exemplars to those of the interval that has begun.
+func (s *sums) keepExemplars(all *functionmetrics.Exemplars) {
+	s.exemplarsMu.Lock()
+	defer s.exemplarsMu.Unlock()
+	s.exemplars.Add(all)
+	s.setBytes(&s.exemplarBytes, s.exemplars.Bytes())
+}
+
+// takeMetrics returns the points of all series at a time. isComplete: the sums contain the calls of all exemplars.
+func (s *sums) takeMetrics(now pcommon.Timestamp, exemplars *functionmetrics.Exemplars, isComplete bool) pmetric.Metrics {
 	s.lock()
 	defer s.unlock()
+	if !isComplete {
+		s.keepExemplars(s.metrics.TakeUnknown(exemplars))
+	}
 	if s.isHurried.Swap(false) {
 		s.metrics.Hurry()
 	}
-	return s.metrics.Interval(pcommon.NewTimestampFromTime(now), exemplars)
+	return s.metrics.Interval(now, exemplars)
+}
+
+// noteAnswered notes that the next component has answered the metrics of all intervals up to a time.
+func (s *sums) noteAnswered(until pcommon.Timestamp) {
+	s.lock()
+	defer s.unlock()
+	s.metrics.Answered(until)
 }
 
 // takeGrowth returns the growth of call paths since the last call, and begins a new one. The memory of the former is

@@ -12,12 +12,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
 	"github.com/callbraid/callbraid/internal/call/engine"
 )
+
+// takeAnswered returns the metrics of an interval that the next component accepts.
+func takeAnswered(s *sums) pmetric.Metrics {
+	now := pcommon.NewTimestampFromTime(time.Now())
+	defer s.noteAnswered(now)
+	return s.takeMetrics(now, s.swapExemplars(), true)
+}
 
 func TestAttributesOfTheScopeBeginNoNewSeries(t *testing.T) {
 	s := newSums(createDefaultConfig().(*Config), true, true, noop.Int64UpDownCounter{})
@@ -31,7 +39,7 @@ func TestAttributesOfTheScopeBeginNoNewSeries(t *testing.T) {
 		}
 		stream.End()
 	}
-	md := s.takeMetrics(time.Now(), s.swapExemplars())
+	md := takeAnswered(s)
 	require.Equal(t, 1, md.ResourceMetrics().Len())
 	scope := md.ResourceMetrics().At(0).ScopeMetrics().At(0)
 	assert.Equal(t, "receiver", scope.Scope().Name())
@@ -58,16 +66,16 @@ func TestAnIncrementThatFollowsTheEndOfItsStreamEndsItsSeriesToo(t *testing.T) {
 			stream := s.Begin()
 			before(s, stream)
 			stream.End()
-			s.takeMetrics(time.Now(), s.swapExemplars())
-			s.takeMetrics(time.Now(), s.swapExemplars())
+			takeAnswered(s)
+			takeAnswered(s)
 			stream.Add(oneCall(), from)
-			md := s.takeMetrics(time.Now(), s.swapExemplars())
+			md := takeAnswered(s)
 			require.Positive(t, md.DataPointCount())
-			ends := s.takeMetrics(time.Now(), s.swapExemplars())
+			ends := takeAnswered(s)
 			require.Equal(t, md.DataPointCount(), ends.DataPointCount())
 			point := ends.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0)
 			assert.True(t, point.Flags().NoRecordedValue())
-			assert.Zero(t, s.takeMetrics(time.Now(), s.swapExemplars()).DataPointCount())
+			assert.Zero(t, takeAnswered(s).DataPointCount())
 		})
 	}
 }
@@ -107,7 +115,7 @@ func TestSumsOfManyLargeResourcesStayBelowTheirBound(t *testing.T) {
 	assert.LessOrEqual(t, most, int64(minSumsMiB<<20+2*resource))
 	assert.Greater(t, most, int64(minSumsMiB<<20/2), "the bound was reached")
 
-	md := s.takeMetrics(time.Now(), s.swapExemplars())
+	md := takeAnswered(s)
 	calls := int64(0)
 	for _, rm := range md.ResourceMetrics().All() {
 		calls += rm.ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0).IntValue()
@@ -123,13 +131,13 @@ func TestSumsOfManyLargeResourcesStayBelowTheirBound(t *testing.T) {
 	}
 	assert.EqualValues(t, streams, samples, "each call counts")
 	s.hold(-int(s.held.Load())) // as after the last message of profiles
-	s.takeMetrics(time.Now(), s.swapExemplars())
+	takeAnswered(s)
 	assert.Less(t, s.Bytes(), int64(1<<20), "series without streams end if others need the room")
 }
 
 func TestSeriesWithoutStreamsEndIfTheMemoryBudgetDemandsMemory(t *testing.T) {
 	s := newSums(createDefaultConfig().(*Config), true, false, noop.Int64UpDownCounter{})
-	points := func() (n int) { return s.takeMetrics(time.Now(), s.swapExemplars()).DataPointCount() }
+	points := func() (n int) { return takeAnswered(s).DataPointCount() }
 	open, ended := s.Begin(), s.Begin()
 	open.Add(oneCall(), ofResource(0, 1))
 	ended.Add(oneCall(), ofResource(1, 1))

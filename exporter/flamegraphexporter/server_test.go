@@ -267,7 +267,8 @@ func TestGoToolPprofReadsTheDownload(t *testing.T) {
 func goToolPprof(t *testing.T, arguments ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", append([]string{"tool", "pprof", "-top", "-unit=ns"}, arguments...)...)
-	command.Env = append(command.Environ(), "PPROF_TMPDIR="+t.TempDir())
+	// The go command compiles pprof. Without cgo, it shares the packages of the standard library with the collector.
+	command.Env = append(command.Environ(), "CGO_ENABLED=0", "PPROF_TMPDIR="+t.TempDir())
 	output, err := command.Output()
 	require.NoError(t, err)
 	return string(output)

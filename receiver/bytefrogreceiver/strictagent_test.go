@@ -85,6 +85,13 @@ func playRestless(ctx context.Context, b *bed, change ...func(o *bytefrogagent.O
 func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 	t.Parallel()
 	soon := func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond }
+	// Agents of a busy machine are not given up before the test freezes them, and have time to close their connections.
+	givesUp := func(_ *bed, c *Config) { c.MissedHeartbeats = 40 }
+	neverCuts := func(b *bed, _ *Config) {
+		timing := defaultTiming()
+		timing.parting = never
+		b.timing = &timing
+	}
 	// full waits until the agent and the sockets hold all they can.
 	full := func(b *bed) {
 		run := b.receiver.env.registry.lookup(1)
@@ -119,12 +126,12 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 		"given up": {nil, func(_ *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			b.receiver.env.registry.lookup(1).Leave(session.Unresponsive(time.Second))
 		}},
-		"given up while frozen": {[]option{impatiently}, func(_ *testing.T, b *bed, a *bytefrogagent.Agent) {
+		"given up while frozen": {[]option{givesUp}, func(_ *testing.T, b *bed, a *bytefrogagent.Agent) {
 			a.Freeze()
 			b.awaitRuns(0)
 			a.Thaw()
 		}},
-		"given up while frozen and the pipeline refuses": {[]option{impatiently}, func(_ *testing.T, b *bed, a *bytefrogagent.Agent) {
+		"given up while frozen and the pipeline refuses": {[]option{givesUp}, func(_ *testing.T, b *bed, a *bytefrogagent.Agent) {
 			b.Traces.RefuseWith(receivertestbed.ErrRefused)
 			run := b.receiver.env.registry.lookup(1)
 			b.Await("the connections to wait", func() bool { return run.State().Waiting == 2 })
@@ -145,7 +152,7 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, append([]option{quickRetries, quickHeart}, c.options...)...)
+			b := newBed(t, append([]option{quickRetries, quickHeart, neverCuts}, c.options...)...)
 			ctx, cancel := context.WithTimeout(context.Background(), 3*receivertestbed.Patience)
 			defer cancel()
 			a, result := playRestless(ctx, b)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,8 +89,11 @@ func TestAChunkThatMovesBeforeItIsReadIsReadInItsNewPlace(t *testing.T) {
 			}
 			part(filepath.Join(dir, "archives", "1", "ust"), 0, 1)
 			part(current, 1, second)
+			// max_delay bounds the time of the search for the moved files, which a busy machine delays.
 			b := unstartedBed(t, filepath.Join(dir, "**"), watching(3*time.Second, time.Hour), func(_ *bed, c *Config) { c.Limits.MaxQueuedLogs = 10 })
 			b.receiver.env.Settings.Limits.AheadBytes = 1
+			var hung atomic.Int64
+			b.receiver.env.Now = func() time.Time { return time.Now().Add(time.Duration(hung.Load())) }
 			release := b.Logs.Hang(false)
 			b.Start()
 			b.Await("a delivery", func() bool { return b.Logs.Calls().Begun > 0 })
@@ -98,6 +102,7 @@ func TestAChunkThatMovesBeforeItIsReadIsReadInItsNewPlace(t *testing.T) {
 			if again {
 				part(current, 2, 3)
 			}
+			hung.Store(int64(time.Minute)) // longer than max_delay: the trace is quiet until the files are found
 			release()
 			b.Await("all events", func() bool { return len(b.numbers()) >= events })
 			b.Shutdown()

@@ -90,6 +90,40 @@ func TestTheSessionWithMostMemoryIsDetachedAndContinuesLater(t *testing.T) {
 	assert.Zero(t, of.Used())
 }
 
+func TestADetachedKernelSessionContinuesWithItsThreads(t *testing.T) {
+	const calls, nameBytes = 600, 10_000
+	s := newKernelSession("kernel", 1)
+	p := s.Streams[0].Event(at(1), "lttng_statedump_process_state", 8, 7, "web")
+	for i := range calls {
+		if i%20 == 0 {
+			p.Packet(at(2 + 2*i))
+		}
+		name := fmt.Sprint(i, strings.Repeat("x", nameBytes))
+		p.Event(at(2+2*i), "net_dev_queue", 1, name).Event(at(3+2*i), "net_dev_xmit", 1, 0, name)
+	}
+	p.Packet(at(2+2*calls)).
+		Event(at(2+2*calls), "sched_switch", "b", 9, 1, "web", 8).
+		Event(at(3+2*calls), "syscall_entry_read", 3, 4).
+		Event(at(4+2*calls), "syscall_exit_read", 1)
+	_, limited := holding(4 * mib)
+	recording := s.Recording(1)
+	recording.End = lttnglive.Never
+	for i := range recording.Streams {
+		recording.Streams[i].End = lttnglive.Never
+	}
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()), withoutLogs, limited, func(_ *bed, c *Config) {
+		c.CallRules = []CallRule{
+			{Entry: event("net_dev_queue"), Exit: event("net_dev_xmit"), Name: "send {name}", Lane: mapping.LaneCPU},
+			{Entry: event("syscall_entry_read"), Exit: event("syscall_exit_read"), Name: "read"},
+		}
+	})
+	b.await("all call events", func() bool { return b.pipeline.events() >= 2*calls+2 })
+	b.shutdown()
+	assert.Positive(t, b.metric("receiver_lttng_live_sessions_detached"))
+	assert.Equal(t, []spanSeen{{name: "read", start: 3 + 2*calls, end: 4 + 2*calls, pid: "7", tid: "8"}}, spansNamed(b.pipeline.seen(t), "read"))
+}
+
 func TestADetachedSessionFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
 	r := newRelay(t, []*lttnglive.Recording{namer("hostile", 300, 10_000).Recording(1)}, lttnglive.RelayOptions{})
 	of, limited := holding(64 * mib)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -38,12 +39,11 @@ type Engine struct {
 	offered  chan struct{}
 	shutdown sync.Once
 
-	// calls is held for reading by each hand-over. closed is set under calls: no further
-	// hand-over is accepted.
+	// calls is held for reading by each hand-over. closed: no further hand-over is accepted.
 	calls  sync.RWMutex
-	closed bool
-	// endLife ends every call to the next component, and all waiting.
-	endLife context.CancelFunc
+	closed atomic.Bool
+	// endLife ends every call to the next component, and all waiting. endBegun ends only the calls that have begun.
+	endLife, endBegun context.CancelFunc
 }
 
 // callPatience is the time of a call to the next component after which the clock stands still.
@@ -77,8 +77,10 @@ func New(set Settings, cfg *Config) (*Engine, error) {
 	}
 	clock := newClock(callPatience)
 	life, endLife := context.WithCancel(context.Background())
-	e := &Engine{id: set.ID, endLife: endLife, next: nextComponent{set.Next, clock, life}}
-	e.init(&set, cfg, roots, clock, e.next, life)
+	begun, endBegun := context.WithCancel(life)
+	next := nextComponent{set.Next, clock, begun, life}
+	e := &Engine{id: set.ID, endLife: endLife, endBegun: endBegun, next: next}
+	e.init(&set, cfg, roots, clock, next, life)
 	return e, nil
 }
 
@@ -98,25 +100,22 @@ func (e *Engine) Start(_ context.Context, host component.Host) error {
 }
 
 // Shutdown refuses further hand-overs, waits for those under way, and ends all streams. It
-// offers all held and finished spans until the shutdown timeout. The rest is dropped and
-// counted. With sums, the account of the memory budget stays open until CloseAccount.
+// offers all held and finished spans until the shutdown timeout. The rest is dropped, counted and
+// logged. With sums, the account of the memory budget stays open until CloseAccount.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.shutdown.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, e.cfg.ShutdownTimeout)
 		defer cancel()
 		defer context.AfterFunc(ctx, e.endLife)()
-		if e.stopped != nil {
-			e.stop(ctx)
-		}
-		e.calls.Lock()
-		e.closed = true
-		e.calls.Unlock()
+		e.closed.Store(true)
+		e.finish(ctx)
 
 		// Held spans go first, while there is time.
 		e.offerUntil(ctx)
 		e.endAll(ctx, callevent.CauseShutdown)
 		e.offerUntil(ctx)
 		e.delivery.dropHeld(atShutdown)
+		e.lost.log(e.logger)
 		if e.sums == nil {
 			e.CloseAccount()
 		} else {
@@ -126,16 +125,26 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the goroutines. The next component may have stored the spans of a cancelled delivery, and would get them again.
-// So deliveries that have begun have three quarters of the time until the deadline of ctx. The rest is for other spans.
-func (e *Engine) stop(ctx context.Context) {
+// finish ends the goroutines, and waits for hand-overs under way. The next component may have stored the spans of a cancelled
+// delivery, and would get them again. So deliveries that have begun have three quarters of the time until the deadline of ctx.
+// Then they are cancelled, and their spans are held. The rest of the time is for these and other spans.
+func (e *Engine) finish(ctx context.Context) {
 	deadline, _ := ctx.Deadline()
-	defer time.AfterFunc(time.Until(deadline)/4*3, e.cancel).Stop()
-	defer e.cancel()
-	close(e.stopped)
-	<-e.ticked
-	<-e.offered
-	<-e.memory.done
+	defer time.AfterFunc(time.Until(deadline)/4*3, func() {
+		e.endBegun()
+		if e.cancel != nil {
+			e.cancel()
+		}
+	}).Stop()
+	if e.stopped != nil {
+		defer e.cancel()
+		close(e.stopped)
+		<-e.ticked
+		<-e.offered
+		<-e.memory.done
+	}
+	e.calls.Lock()
+	defer e.calls.Unlock()
 }
 
 // CloseAccount closes the account of the memory budget, after the last sums.
@@ -184,9 +193,11 @@ func (e *Engine) offer(ctx context.Context) {
 // The mark in ctx shows the receiver that its batches reach stack_pairing, accepted or not.
 func (e *Engine) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	pairingmark.Set(ctx)
-	e.calls.RLock()
+	if !e.calls.TryRLock() { // only a shutdown locks calls
+		return errShutdown
+	}
 	defer e.calls.RUnlock()
-	if e.closed {
+	if e.closed.Load() {
 		return errShutdown
 	}
 	if err := nesting.Traces(td, e.cfg.Limits.MaxAttributeDepth); err != nil {

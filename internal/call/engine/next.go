@@ -16,14 +16,19 @@ type nextComponent struct {
 	consumer.Traces
 	// clock is nil if no hand-over waits for the calls.
 	clock *clock
-	// life ends when the time of the shutdown is over.
-	life context.Context
+	// begun ends in a shutdown, to leave time for other calls. It ends the calls that have begun, and life ends the others at the
+	// end of the time of the shutdown.
+	begun, life context.Context
 }
 
 func (n nextComponent) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(n.life, cancel)()
+	life := n.begun
+	if life.Err() != nil {
+		life = n.life
+	}
+	defer context.AfterFunc(life, cancel)()
 	if n.clock != nil {
 		defer n.clock.end(n.clock.begin())
 	}

@@ -93,6 +93,8 @@ type finished struct {
 	// them.
 	sums  []increment
 	ended []*origin
+	// isPassing: sums counts in accounts.passing.
+	isPassing bool
 	pairing.Output
 }
 
@@ -154,7 +156,9 @@ func (s *stream) takeSums(f *finished) {
 type accounts struct {
 	telemetry               *telemetry
 	streams, bytes, waiting atomic.Int64
-	turn                    atomic.Uint64
+	// passing is the number of steps with increments that are not delivered yet.
+	passing atomic.Int64
+	turn    atomic.Uint64
 }
 
 func sizeOf(s *stream) size {
@@ -164,6 +168,10 @@ func sizeOf(s *stream) size {
 // settle updates the account of the stream, and adds the counters and the sums of f.
 func (a *accounts) settle(s *stream, f *finished) {
 	s.passSums(f)
+	if len(f.sums) > 0 && !f.isPassing {
+		f.isPassing = true
+		a.passing.Add(1)
+	}
 	a.measure(s)
 	a.telemetry.record(&f.Counters)
 }
@@ -350,22 +358,23 @@ func (sh *shard) remove(id callevent.StreamID) {
 }
 
 // takeSums passes the growth of the sums of the shard's streams on. If a step delivers spans under the
-// lock, the sums stay where they are until the next time.
-func (sh *shard) takeSums() {
+// lock, the sums stay where they are until the next time. Then takeSums reports false.
+func (sh *shard) takeSums() bool {
 	if !sh.mu.lockWithin(lockPatience) {
-		return
+		return false
 	}
 	ids := slices.Collect(maps.Keys(sh.streams))
 	sh.mu.Unlock()
 	for _, id := range ids {
 		if !sh.mu.lockWithin(lockPatience) {
-			return
+			return false
 		}
 		if o, inc := sh.takeSumsOf(id); o != nil {
 			o.sums.to.Add(&inc, &o.Source)
 			o.sums.mu.Unlock()
 		}
 	}
+	return true
 }
 
 // lockPatience is longer than a step has the lock, unless the step delivers spans.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/client"
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
@@ -43,6 +42,7 @@ type streams struct {
 	accounts accounts
 	shards   [shardCount]shard
 	delivery delivery
+	lost     losses
 
 	// maxBytes bounds the memory of streams. reserved is for calls under way.
 	maxBytes int64
@@ -71,7 +71,7 @@ func BurstLogger(logger *zap.Logger) *zap.Logger {
 
 // init sets up streams that deliver to the next component. life ends at the shutdown
 // timeout.
-func (s *streams) init(set *Settings, cfg *Config, roots func(string) bool, clock *clock, next consumer.Traces, life context.Context) {
+func (s *streams) init(set *Settings, cfg *Config, roots func(string) bool, clock *clock, next nextComponent, life context.Context) {
 	logger := set.Logger
 	s.cfg, s.logger, s.clock, s.telemetry = cfg, logger, clock, newTelemetry(set)
 	s.burst = BurstLogger(logger)
@@ -91,7 +91,7 @@ func (s *streams) init(set *Settings, cfg *Config, roots func(string) bool, cloc
 	}
 	again := next
 	if set.Sums != nil {
-		again = nextComponent{Traces: set.Next, life: life}
+		again.clock = nil
 	}
 	s.delivery = delivery{
 		next: next, again: again, clock: clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
@@ -162,6 +162,9 @@ func (s *streams) deliverAndReuse(ctx context.Context, f *finished) {
 			zap.Uint64("missing", f.Counters.Missing), zap.Uint64("late", f.Counters.Late))
 	}
 	f.deliverSums()
+	if f.isPassing {
+		s.accounts.passing.Add(-1)
+	}
 	s.deliver(ctx, f)
 	s.reuse(f)
 }
@@ -200,7 +203,37 @@ func (s *streams) deliver(ctx context.Context, f *finished) {
 
 func (s *streams) dropped(spans int, reason dropReason, err error) {
 	s.telemetry.DroppedSpans.Add(context.Background(), int64(spans), s.telemetry.reasons[reason])
-	s.burst.Error("Dropped finished spans", zap.Int("spans", spans), zap.String("reason", string(reason)), zap.Error(err))
+	if reason == atShutdown {
+		s.lost.add(spans, err)
+		return
+	}
+	s.burst.Error(messageDropped, zap.Int("spans", spans), zap.String("reason", string(reason)), zap.Error(err))
+}
+
+const messageDropped = "Dropped finished spans"
+
+// losses are the spans that a shutdown drops. They have one log line, which no other one hides.
+type losses struct {
+	mu    sync.Mutex
+	spans int
+	// why is the first error that refused some.
+	why error
+}
+
+func (l *losses) add(spans int, why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.spans += spans; l.why == nil {
+		l.why = why
+	}
+}
+
+func (l *losses) log(logger *zap.Logger) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.spans > 0 {
+		logger.Error(messageDropped, zap.Int("spans", l.spans), zap.String("reason", string(atShutdown)), zap.Error(l.why))
+	}
 }
 
 // fresh returns an empty output. If it gets full, its spans are delivered with ctx.
@@ -212,7 +245,7 @@ func (s *streams) fresh(ctx context.Context) *finished {
 }
 
 func (s *streams) reuse(f *finished) {
-	f.origin, f.client, f.Full, f.unheld = nil, client.Info{}, nil, false
+	f.origin, f.client, f.Full, f.unheld, f.isPassing = nil, client.Info{}, nil, false, false
 	f.Reset()
 	s.spare.Put(f)
 }
@@ -443,11 +476,14 @@ func (u undecidedStreams) second() time.Duration {
 }
 
 // PassSums passes the growth of all sums on to Settings.Sums. Each stream waits while its values
-// are copied. It waits for no delivery: streams that wait for one keep their growth.
-func (s *streams) PassSums() {
+// are copied. It waits for no delivery: streams that wait for one keep their growth. Then it reports false: calls that
+// SourceSums.Kept has received are not in the sums yet.
+func (s *streams) PassSums() (all bool) {
+	all = true
 	for i := range s.shards {
-		s.shards[i].takeSums()
+		all = s.shards[i].takeSums() && all
 	}
+	return all && s.accounts.passing.Load() == 0
 }
 
 // giveWay frees memory at each demand of the budget, until stopped is closed. The timers do not do

@@ -11,9 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
 )
 
 // withGap hands over a stream: numbers 0 and 1 are paired, 2 is missing, 3 and 4 wait.
@@ -392,6 +395,82 @@ func TestAShutdownDoesNotCancelADeliveryThatHasBegun(t *testing.T) {
 			assert.Zero(t, b.sum("dropped_spans"))
 		})
 	}
+}
+
+// begins runs a hand-over whose delivery lasts until the shutdown cancels it. It returns the answer to the hand-over.
+func (b *bed) begins(td ptrace.Traces, later func(context.Context, ptrace.Traces) error) (answer chan error) {
+	inside, answer := make(chan struct{}), make(chan error, 1)
+	b.next.answerWith(func(ctx context.Context, _ ptrace.Traces) error {
+		b.next.answerWith(later)
+		close(inside)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	go func() { answer <- b.ConsumeTraces(context.Background(), td) }()
+	<-inside
+	return answer
+}
+
+// The spans of a hand-over that waits in the next component are delivered in the rest of the time.
+func TestAShutdownDeliversTheSpansOfAHandOverThatHangs(t *testing.T) {
+	for name, set := range map[string]Settings{"without sums": {}, "with sums": {Sums: noSums{}, SumSettings: &callsum.Settings{}}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBedOf(t, set, &next{}, func(c *Config) { c.ShutdownTimeout = 2 * time.Second })
+			require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
+			b.handOver(batch{stream: 2, events: []string{"enter main"}})
+			answer := b.begins(traces(t, call(1, "f", 0)), nil)
+			b.finish()
+			require.NoError(t, <-answer)
+			assert.Equal(t, []string{"s1/f 0", "s2/main 0 truncated:shutdown"}, b.next.accepted())
+			assert.Zero(t, b.sum("dropped_spans"))
+		})
+	}
+}
+
+// If the next component hangs until the end of the time, a line has the number of lost spans, although a line of
+// the same text was written just before.
+func TestAShutdownCountsAndLogsTheSpansOfAHandOverThatHangsUntilItsTimeout(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.ShutdownTimeout = 100 * time.Millisecond })
+	b.next.answerWith(func(context.Context, ptrace.Traces) error { return consumererror.NewPermanent(errFull) })
+	b.handOver(call(2, "g", 0))
+	answer := b.begins(traces(t, call(1, "f", 0)), func(ctx context.Context, _ ptrace.Traces) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	b.finish()
+	require.NoError(t, <-answer)
+	assert.EqualValues(t, 1, b.sum("dropped_spans", string(atShutdown)))
+	lines := b.logs.FilterMessage("Dropped finished spans").FilterField(zap.String("reason", string(atShutdown))).All()
+	require.Len(t, lines, 1)
+	assert.EqualValues(t, 1, lines[0].ContextMap()["spans"])
+}
+
+// A hand-over that arrives in a shutdown does not wait for those under way.
+func TestAShutdownRefusesHandOversBeforeItWaits(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.ShutdownTimeout = time.Minute })
+	require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
+	inside, answer := make(chan struct{}), make(chan error, 1)
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
+		b.next.answerWith(nil)
+		close(inside)
+		<-b.memory.done // the shutdown has begun
+		again := traces(t, call(2, "g", 0))
+		assert.ErrorIs(t, b.ConsumeTraces(context.Background(), again), errShutdown)
+		assert.Eventually(t, func() bool { // it waits
+			free := b.calls.TryRLock()
+			if free {
+				b.calls.RUnlock()
+			}
+			return !free
+		}, time.Minute, time.Millisecond)
+		assert.ErrorIs(t, b.ConsumeTraces(context.Background(), again), errShutdown)
+		return nil
+	})
+	go func() { answer <- b.ConsumeTraces(context.Background(), traces(t, call(1, "f", 0))) }()
+	<-inside
+	b.finish()
+	require.NoError(t, <-answer)
+	assert.Equal(t, []string{"s1/f 0"}, b.next.accepted())
 }
 
 // A delivery that does not end is cancelled in time, and its spans are offered again.

@@ -25,7 +25,7 @@ type Keep struct {
 	// Errors keeps pieces with a call that an exception left, also if the call is left out.
 	Errors bool
 	// Function reports whether pieces with a call of the function with this qualified name
-	// are kept, if the call took at least slowerThan nanoseconds. It is called once for each
+	// are kept, if the call took at least slowerThan nanoseconds, also if the call is left out. It is called once for each
 	// function of a stream; nil: no function is wanted.
 	Function func(qualified string) (slowerThan int64, wanted bool)
 	// Threshold keeps traces by the random number R of their IDs, below 2^56: those with R >=

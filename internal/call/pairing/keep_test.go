@@ -18,6 +18,11 @@ import (
 // decideOldest decides the oldest trace.
 func decideOldest(r *rig) { r.stream.DecideOldest(&r.out); r.collect() }
 
+// anyCallOf keeps traces with a call of the function.
+func anyCallOf(function string) func(string) (int64, bool) {
+	return func(qualified string) (int64, bool) { return 0, qualified == function }
+}
+
 func TestKeep(t *testing.T) {
 	keep := func(k *Keep) func(*Settings) { return func(s *Settings) { s.Keep = k } }
 	slow := func(k *Keep) func(*Settings) {
@@ -54,6 +59,30 @@ func TestKeep(t *testing.T) {
 			want:     `a#0 0..30 left out 1 calls, 1 errors, 10 ns kept: error`,
 			counts: `left out 1
 				kept error: 1 traces, 1 calls`,
+		},
+		{
+			name: "a left-out short call of a wanted function keeps its trace, and not the next one",
+			settings: func(s *Settings) {
+				keep(&Keep{Threshold: NoThreshold, Function: anyCallOf("w")})(s)
+				s.MinDuration = 15
+			},
+			do:   []act{batch("0 +a\n1 +w\n2 -w\n3 -a\n4 +a\n5 .\n6 -a\n7 +w\n8 -w\n9 +a\n10 .\n11 -a")},
+			want: `a#0 0..30 left out 1 calls, 0 errors, 10 ns kept: function`,
+			counts: `left out 2
+				kept none: 2 traces, 2 calls
+				kept function: 1 traces, 1 calls`,
+		},
+		{
+			name: "a left-out deep call of a wanted function keeps its trace, and not the next one",
+			settings: func(s *Settings) {
+				keep(&Keep{Threshold: NoThreshold, Function: anyCallOf("w")})(s)
+				s.MaxDepth = 1
+			},
+			do:   []act{batch("0 +a\n1 +b\n2 +w\n3 -w\n4 -b\n5 -a\n6 +a\n7 +b\n8 -b\n9 -a")},
+			want: `a#0 0..50 left out 2 calls, 0 errors, 30 ns kept: function`,
+			counts: `left out 3
+				kept none: 1 traces, 1 calls
+				kept function: 1 traces, 1 calls`,
 		},
 		{
 			name: "a wanted function keeps its trace if its call took long enough",

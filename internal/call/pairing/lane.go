@@ -6,6 +6,7 @@ package pairing
 import (
 	"math"
 	"slices"
+	"sort"
 	"unsafe"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
@@ -73,8 +74,9 @@ type lane struct {
 	counts map[uint32]int32
 	// reuse is nil while the lane has had one thread only.
 	reuse *reuse
-	// cut: a break truncated open calls, so the thread may still be inside them.
-	cut bool
+	// cut: a break truncated open calls, so the thread may still be inside them. forgotten: the call paths of the lane and its
+	// frames are not known.
+	cut, forgotten bool
 }
 
 // isShared reports whether calls of several threads are on the lane.
@@ -148,6 +150,19 @@ func (l *lane) parentOf(depth int) *frame {
 		return nil
 	}
 	return &l.frames[depth-1]
+}
+
+// traceOf is the trace of an open frame. A frame that is too deep for one has that of the highest frame below it with a trace.
+// If there is none, it is noTrace. Frames with a trace are below all others.
+func (l *lane) traceOf(f *frame) uint32 {
+	if f.trace != noTrace {
+		return f.trace
+	}
+	with := sort.Search(len(l.frames), func(i int) bool { return l.frames[i].trace == noTrace })
+	if with == 0 {
+		return noTrace
+	}
+	return l.frames[with-1].trace
 }
 
 // removeTop removes the belongings of the top frame.

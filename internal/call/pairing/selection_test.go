@@ -25,7 +25,7 @@ type selection struct {
 	waiting map[uint64]*piece
 	// slow are traces that stay slow. forgotten are traces whose ID alone decided.
 	slow, forgotten map[uint64]bool
-	// failed and named are traces with dropped calls since their last decision to which these criteria apply.
+	// failed and named are traces with dropped or left-out calls since their last decision to which these criteria apply.
 	failed, named map[uint64]bool
 	// callers are the calls with callees. ended are the calls of each lane so far.
 	callers map[uint64]bool
@@ -194,8 +194,12 @@ func (x *selection) drop(f *finished) {
 	if f.LeftOut.Errors > 0 {
 		x.failed[f.Trace] = true
 	}
+}
+
+// end notes whether the function of a call that ends keeps its trace, also if the call is dropped or left out.
+func (x *selection) end(f *finished) {
 	if x.keep.Function != nil {
-		if least, wanted := x.keep.Function(f.Function.Qualified); wanted && took >= least {
+		if least, wanted := x.keep.Function(f.Function.Qualified); wanted && f.End-f.Start >= least {
 			x.named[f.Trace] = true
 		}
 	}
@@ -212,10 +216,6 @@ func (x *selection) criterion(root uint64, calls []finished) Criterion {
 			longest = max(longest, f.End-f.Start)
 		}
 		failed = failed || f.Unwound || f.LeftOut.Errors > 0
-		if k.Function != nil {
-			least, wanted := k.Function(f.Function.Qualified)
-			named = named || wanted && f.End-f.Start >= least
-		}
 	}
 	if k.SlowerThan > 0 && longest >= k.SlowerThan {
 		x.slow[root] = true
@@ -279,18 +279,31 @@ func (w *world) playSelecting() string {
 		// and the same left-out callees in a stream that does not drop it.
 		w.settings.MinDuration, w.settings.MaxSpansPerTrace = 0, 0
 	}
+	keep := w.plan.keep()
+	if keep.Function != nil && w.settings.MinDuration+int64(w.settings.MaxDepth) > 0 {
+		// A left-out call does not count in its trace, and begins none. Without these settings it has the same trace in a
+		// stream that does not leave it out.
+		w.settings.MaxSpansPerTrace, w.settings.TraceRoot = 0, nil
+	}
 	settings, whole := w.settings, w.settings
-	settings.Keep, whole.DropTruncated = w.plan.keep(), false
+	settings.Keep, whole.DropTruncated = keep, false
 	dropping := newRig(&whole, w.resolution)
+	every := whole
+	every.MinDuration, every.MaxDepth = 0, 0
+	leaving := newRig(&every, w.resolution)
 	all, selecting := newRig(&w.settings, w.resolution), newRig(&settings, w.resolution)
 	rule := &selection{keep: settings.Keep, all: all, waiting: map[uint64]*piece{}, slow: map[uint64]bool{}, forgotten: map[uint64]bool{},
 		failed: map[uint64]bool{}, named: map[uint64]bool{},
 		callers: map[uint64]bool{}, ended: map[uint64][]uint64{}, kept: map[uint64][]string{}}
-	seen := 0
+	seen, ended := 0, 0
 	both := func(do func(*rig)) {
 		do(all)
 		do(selecting)
 		do(dropping)
+		do(leaving)
+		for ; ended < len(leaving.spans); ended++ {
+			rule.end(&leaving.spans[ended])
+		}
 		for ; seen < len(dropping.spans); seen++ {
 			if f := &dropping.spans[seen]; f.Truncated != 0 && w.settings.DropTruncated {
 				rule.drop(f)

@@ -67,6 +67,9 @@ func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
 		s.setLane(name)
 	}
 	l := &s.lanes[name.index]
+	if l.forgotten {
+		s.sums.findForgotten(l)
+	}
 	if l.reuse != nil && s.pairReused(l, e, sequence, attributes) {
 		return
 	}
@@ -409,6 +412,7 @@ func (s *stacks) endBefore(sequence uint64, cause callevent.Cause) {
 
 // truncate closes the frames from number depth on, top first.
 func (s *stacks) truncate(l *lane, depth int, cause callevent.Cause, end int64) {
+	s.sums.findForgotten(l)
 	for len(l.frames) > depth {
 		s.close(l, &outcome{end: end, truncated: cause})
 	}
@@ -416,6 +420,7 @@ func (s *stacks) truncate(l *lane, depth int, cause callevent.Cause, end int64) 
 
 // truncateLowest closes the lowest frames of the lane, the upper ones first.
 func (s *stacks) truncateLowest(l *lane, frames int, cause callevent.Cause) {
+	s.sums.findForgotten(l)
 	throws, attributes := l.belongingsBelow(frames)
 	restThrows, restAttributes := throws, attributes
 	for i := frames - 1; i >= 0; i-- {
@@ -470,7 +475,7 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 	if s.sums.of != nil {
 		s.sums.count(f, parent, o)
 	}
-	if s.leaveOut(f, parent, o) {
+	if s.leaveOut(l, f, parent, o) {
 		return
 	}
 	emitted := o.truncated == 0 || !s.settings.DropTruncated
@@ -500,13 +505,18 @@ func (s *stacks) drop(f, parent *frame, took int64) {
 
 // leaveOut leaves the call out if rule 10 demands it, and reports whether it did. The
 // length of a truncated frame is not known, so it does not count as short.
-func (s *stacks) leaveOut(f, parent *frame, o *outcome) bool {
+func (s *stacks) leaveOut(l *lane, f, parent *frame, o *outcome) bool {
 	tooDeep := f.trace == noTrace
 	short := o.end-f.start < s.settings.MinDuration && o.truncated == 0
 	if !tooDeep && (!short || f.kept) {
 		return false
 	}
 	s.out.Counters.LeftOut++
+	if u := s.traces.undecided; u != nil && u.wants(f.function, o.end-f.start) {
+		if trace := l.traceOf(f); trace != noTrace {
+			u.waiting(trace).named = true
+		}
+	}
 	if !tooDeep {
 		s.traces.leaveOut(f.trace)
 		s.traces.release(f.trace, s.out)

@@ -60,6 +60,19 @@ func (s *sums) findPaths(l *lane) {
 	}
 }
 
+// findForgotten finds the call paths of a lane's frames again, if forgetIdlePaths has forgotten them. It runs before a frame opens
+// or ends, so the lanes share out the time that it needs.
+func (s *sums) findForgotten(l *lane) {
+	if l.forgotten {
+		l.forgotten = false
+		s.findPaths(l)
+		s.nameLane(l)
+	}
+}
+
+// nameLane gives the path of a lane with frames its latest name. The thread may have another name since its lowest frame.
+func (s *sums) nameLane(l *lane) { s.findLane(l, &l.frames[len(l.frames)-1]) }
+
 // count adds a call that ends. The time of a dropped call stays with its caller, except the time of its counted callees.
 func (s *sums) count(f, parent *frame, o *outcome) {
 	duration := o.end - f.start
@@ -89,9 +102,8 @@ func (s *sums) take(lanes []lane) callsum.Increment {
 		s.of.AddFunction(f.name)
 	}
 	for i := range lanes {
-		// The thread may have another name since its lowest frame.
-		if l := &lanes[i]; len(l.frames) > 0 {
-			s.findLane(l, &l.frames[len(l.frames)-1])
+		if l := &lanes[i]; len(l.frames) > 0 && !l.forgotten {
+			s.nameLane(l)
 		}
 	}
 	return s.of.Take(s.names.exceptions)
@@ -103,15 +115,17 @@ func (s *sums) forgetIdlePaths(lanes []lane) {
 		return
 	}
 	for i := range lanes {
-		lanes[i].path = 0
-		s.findPaths(&lanes[i])
+		lanes[i].path, lanes[i].forgotten = 0, len(lanes[i].frames) > 0
 	}
 }
 
-// openPaths are the call paths of all open frames. A path can be there several times.
+// openPaths are the call paths of all open frames, unless they are forgotten. A path can be there several times.
 func openPaths(lanes []lane) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		for i := range lanes {
+			if lanes[i].forgotten {
+				continue
+			}
 			for j := range lanes[i].frames {
 				if !yield(lanes[i].frames[j].path) {
 					return

@@ -5,6 +5,7 @@ package pairing
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -182,7 +183,7 @@ func histogramOf(duration int64) *callsum.Histogram {
 func (r *rig) wrongPaths(i *callsum.Increment) string {
 	for _, l := range r.stream.stacks.lanes {
 		for depth, f := range l.frames {
-			if len(i.Paths) == 0 || i.Paths[f.path].Kind == callsum.PathRest {
+			if l.forgotten || len(i.Paths) == 0 || i.Paths[f.path].Kind == callsum.PathRest {
 				continue
 			}
 			want := callsum.Path{Label: f.function}
@@ -479,6 +480,37 @@ func TestOpenCallsDoNotPreventThatIdlePathsAreForgotten(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Pairing waits while an interval is taken. So the paths of open calls are not found again then, but with the next event of their lane.
+func TestForgottenPathsAreFoundWithTheNextEventOfTheirLane(t *testing.T) {
+	settings := wide()
+	settings.Sums = &callsum.Settings{Paths: true, ByThread: true, MaxPaths: 1000}
+	r := newRig(&settings, 1)
+	batch("0 1:+a\n1 1:+b\n2 2:+a\n3 2:+b\n4 3:+c\n5 3:-c\n6 4:+d\n7 4:-d")(r)
+	r.stream.TakeInterval()
+	batch("8 5:+d\n9 5:-d")(r)
+	r.stream.TakeInterval()
+	if n := settings.Sums.Made(); n != 0 {
+		t.Fatalf("%d paths, expected none", n)
+	}
+	batch("10 1:-b")(r)
+	if n := settings.Sums.Made(); n != 3 {
+		t.Errorf("%d paths, expected those of a thread with two calls", n)
+	}
+	batch("", callevent.Point(3, callevent.CauseSuspended))(r)
+	last := r.stream.TakeInterval()
+	r.end(callevent.CauseShutdown)
+	checkNoFault(t, r)
+	totals := newTotals()
+	for _, i := range append([]callsum.Increment{last}, r.sums...) {
+		if wrong := totals.addIncrement(&i); wrong != "" {
+			t.Fatal(wrong)
+		}
+	}
+	if got := fmt.Sprint(slices.Sorted(maps.Keys(totals.paths))); got != "[/lane 1/a truncated /lane 1/a/b /lane 2/a truncated /lane 2/b truncated]" {
+		t.Errorf("paths %s", got)
 	}
 }
 

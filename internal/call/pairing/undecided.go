@@ -255,12 +255,18 @@ func (u *undecided) holdAttributes(t *waitingTrace, ofFrame, ofEnd []attribute, 
 func (u *undecided) judge(t *waitingTrace, function uint32, took int64, isRoot, failed bool) {
 	t.slow = t.slow || isRoot && u.isSlow(took)
 	t.failed = t.failed || u.keep.Errors && failed
-	if u.keep.Function != nil {
-		if int(function) >= len(u.wanted) {
-			u.learnFunctions()
-		}
-		t.named = t.named || took >= u.wanted[function]
+	t.named = t.named || u.wants(function, took)
+}
+
+// wants reports whether Keep.Function applies to a call.
+func (u *undecided) wants(function uint32, took int64) bool {
+	if u.keep.Function == nil {
+		return false
 	}
+	if int(function) >= len(u.wanted) {
+		u.learnFunctions()
+	}
+	return took >= u.wanted[function]
 }
 
 // isSlow reports whether Keep.SlowerThan applies to the duration of a root.

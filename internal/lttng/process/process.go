@@ -275,6 +275,9 @@ func (p *Process) setProgram(name []byte) {
 }
 
 func (p *Process) load(m symbols.Mapping) error {
+	if m.Seen == 0 {
+		m.Seen = p.seen
+	}
 	p.names.forgetAddresses()
 	return p.objects.load(m)
 }

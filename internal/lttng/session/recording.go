@@ -264,8 +264,8 @@ func (r *recording) abandon() {
 	r.forgotten = r.hasRead()
 	r.group.Abandon()
 	for _, t := range r.traces {
+		r.savePosition(t) // drop forgets the threads of the kernel
 		t.drop(callevent.CauseLimit)
-		r.savePosition(t)
 		r.removeTrace(t)
 	}
 	r.buffers.clear()

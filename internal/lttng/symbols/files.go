@@ -58,6 +58,8 @@ type identity struct {
 	debugCRC  uint32 // the checksum of that file; 0: not known
 	// memorySize is the size of the object in memory.
 	memorySize uint64
+	// seen is the Unix time of the report in nanoseconds; 0: not known.
+	seen int64
 }
 
 // tableKey identifies a table. Tables of .symtab have only the build ID. Tables of .dynsym also have the path,
@@ -110,6 +112,9 @@ func (f *Files) Stats() Stats {
 func (f *Files) table(id identity) (tableKey, *table) {
 	if len(f.settings.Paths) == 0 {
 		return tableKey{}, nil
+	}
+	if id.buildID != "" {
+		id.seen = 0 // one search is enough for all processes
 	}
 	if key, t, known := f.lookup(id); known {
 		return key, t

@@ -187,6 +187,24 @@ func TestAnObjectWithoutBuildID(t *testing.T) {
 	assert.Contains(t, bed.reported[0], "expected segments of 0x1000 bytes, got 0x2000")
 }
 
+func TestAFileWithoutBuildIDThatWasWrittenAfterTheTraceIsNotUsed(t *testing.T) {
+	bed := newFilesBed(t)
+	m := shopImage("told")
+	m.buildID = ""
+	file := m.write(t, bed.dir, "opt/plain")
+	built := time.Unix(1000, 0)
+	require.NoError(t, os.Chtimes(file, built, built))
+	assert.Equal(t, "told", bed.name(t, Mapping{Path: "/opt/plain", Seen: built.UnixNano()}))
+	assert.Equal(t, "plain+0x100", bed.name(t, Mapping{Path: "/opt/plain", Seen: built.UnixNano() - 1}))
+	require.Len(t, bed.reported, 1)
+	assert.Contains(t, bed.reported[0], "expected a file without build ID from before 1970-01-01T00:16:39Z")
+
+	withID := reportedShop()
+	withID.Seen = 1
+	shopImage("identified").write(t, bed.dir, withID.Path[1:])
+	assert.Equal(t, "identified", bed.name(t, withID), "a build ID identifies the file")
+}
+
 func TestAMissingFileIsSearchedAgainLater(t *testing.T) {
 	bed := newFilesBed(t)
 	now := time.Unix(1000, 0)

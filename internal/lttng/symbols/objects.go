@@ -34,6 +34,9 @@ type Mapping struct {
 	DebugLink string
 	// DebugCRC is the checksum of that file, or 0. A file is used only with it or with the build ID.
 	DebugCRC uint32 `json:",omitempty"`
+	// Seen is the Unix time in nanoseconds at which the object was reported, or 0. If the object has no build ID, a file
+	// that was written later is not used: the program may have been built again.
+	Seen int64 `json:",omitempty"`
 }
 
 // ErrTooManyObjects is the error of Objects.Map if a process has the maximum number of objects.
@@ -103,6 +106,7 @@ func (o *Objects) Map(m Mapping) error {
 			debugLink:  printable(m.DebugLink),
 			debugCRC:   m.DebugCRC,
 			memorySize: m.Size,
+			seen:       m.Seen,
 		},
 		buildIDFollows: m.BuildIDFollows && len(m.BuildID) == 0,
 	})

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // ErrNoFile means that no file of the object's name exists below any of the paths.
@@ -107,8 +108,8 @@ func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 	}
 	defer root.Close() // read only: nothing can be lost
 	// Without a build ID, another file than the object's own has to have the checksum of the debug link.
-	crc := uint32(0)
-	if id.buildID == "" && name != id.path {
+	crc, isOwn := uint32(0), name == id.path
+	if id.buildID == "" && !isOwn {
 		crc = id.debugCRC
 	}
 	name = filepath.FromSlash(strings.TrimPrefix(name, "/"))
@@ -118,6 +119,11 @@ func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 	}
 	defer file.Close()
 
+	if isOwn {
+		if err := id.checkTime(info.ModTime()); err != nil {
+			return cachedTable{}, err
+		}
+	}
 	key := tableKey{buildID: id.buildID}
 	check := func() error { return nil }
 	if id.buildID == "" {
@@ -135,6 +141,15 @@ func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 		key.path = id.path
 	}
 	return cachedTable{key: key, table: t}, nil
+}
+
+// checkTime returns an error if the file of an object without a build ID was written after the report of the object.
+func (id identity) checkTime(modified time.Time) error {
+	if seen := time.Unix(0, id.seen); id.buildID == "" && id.seen != 0 && modified.After(seen) {
+		return fmt.Errorf("expected a file without build ID from before %s, when the object was traced, got one of %s: it may have been built again",
+			seen.UTC().Format(time.RFC3339), modified.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 // maxCRCBytes is the maximum size of a file whose checksum is compared.

@@ -135,6 +135,13 @@ type point struct {
 	exemplars   string
 }
 
+// answered returns the points of an interval that the next component accepts.
+func answered(m *Metrics, now pcommon.Timestamp, x *Exemplars) pmetric.Metrics {
+	metrics := m.Interval(now, x)
+	m.Answered(now)
+	return metrics
+}
+
 // overflow is the function in the name of points without room.
 const overflow = "(overflow)"
 
@@ -275,7 +282,7 @@ func TestMetricsHaveTheSumsOfASlowModel(t *testing.T) {
 				open = slices.Delete(open, i, i+1)
 			default:
 				now += 60 * second
-				got := pointsOf(t, m.Interval(now, NewExemplars(m.settings)))
+				got := pointsOf(t, answered(m, now, NewExemplars(m.settings)))
 				for key, p := range got {
 					service, _, _ := strings.Cut(key, " ")
 					if final[service] {
@@ -296,9 +303,9 @@ func TestMetricsHaveTheSumsOfASlowModel(t *testing.T) {
 		for _, l := range open {
 			l.End()
 		}
-		m.Interval(now+second, NewExemplars(m.settings))
-		m.Interval(now+2*second, NewExemplars(m.settings))
-		require.Zero(t, m.Interval(now+3*second, NewExemplars(m.settings)).DataPointCount())
+		answered(m, now+second, NewExemplars(m.settings))
+		answered(m, now+2*second, NewExemplars(m.settings))
+		require.Zero(t, answered(m, now+3*second, NewExemplars(m.settings)).DataPointCount())
 		require.Zero(t, m.Bytes(), "seed %d: the memory of forgotten series", seed)
 		require.Zero(t, m.functions)
 		require.Empty(t, m.byKey)
@@ -329,7 +336,7 @@ func TestFunctionsWithoutRoomAreSummedTogether(t *testing.T) {
 			}
 		}
 		got, named, unnamed := map[string]int{}, 0, 0
-		for key, p := range pointsOf(t, m.Interval(start+second, NewExemplars(m.settings))) {
+		for key, p := range pointsOf(t, answered(m, start+second, NewExemplars(m.settings))) {
 			metric, attributes, _ := strings.Cut(key, ` "`)
 			got[metric] += int(p.count)
 			if strings.Contains(key, "code.function.duration") && strings.Contains(attributes, overflow) {
@@ -389,15 +396,15 @@ func TestOriginsWithoutRoomShareOne(t *testing.T) {
 		s.Add(incrementOf(ended{function: "f", durations: []int64{10}}))
 		streams = append(streams, s)
 	}
-	got := pointsOf(t, m.Interval(start+second, NewExemplars(m.settings)))
+	got := pointsOf(t, answered(m, start+second, NewExemplars(m.settings)))
 	assert.Len(t, got, 6)
 	assert.EqualValues(t, 3, got[pointOf("", "code.function.calls", overflow, "")].count)
 	assert.EqualValues(t, 3, folded)
 	for _, s := range streams {
 		s.End()
 	}
-	m.Interval(start+2*second, NewExemplars(m.settings))
-	m.Interval(start+3*second, NewExemplars(m.settings))
+	answered(m, start+2*second, NewExemplars(m.settings))
+	answered(m, start+3*second, NewExemplars(m.settings))
 	assert.Zero(t, m.Bytes())
 }
 
@@ -411,7 +418,7 @@ func TestIncrementsDoNotPileUp(t *testing.T) {
 		most = max(most, m.Bytes())
 	}
 	assert.Less(t, most, 25_000)
-	got := pointsOf(t, m.Interval(start+second, NewExemplars(m.settings)))
+	got := pointsOf(t, answered(m, start+second, NewExemplars(m.settings)))
 	assert.EqualValues(t, 2000, got[pointOf("a", "code.function.calls", "f", "")].count)
 }
 
@@ -449,7 +456,7 @@ func TestFunctionsHaveABoundInBytes(t *testing.T) {
 		}))
 		require.LessOrEqual(t, m.Bytes(), settings.MaxBytes+10_000)
 	}
-	points := pointsOf(t, m.Interval(start+second, NewExemplars(settings)))
+	points := pointsOf(t, answered(m, start+second, NewExemplars(settings)))
 	require.LessOrEqual(t, m.Bytes(), settings.maxSeriesBytes())
 	calls := uint64(0)
 	for key, p := range points {
@@ -461,8 +468,8 @@ func TestFunctionsHaveABoundInBytes(t *testing.T) {
 	assert.Positive(t, points[pointOf("a", "code.function.errors", overflow, "")].count)
 	assert.Equal(t, points[pointOf("a", "code.function.duration", overflow, "")].count, folded)
 	s.End()
-	m.Interval(start+2*second, NewExemplars(settings))
-	m.Interval(start+3*second, NewExemplars(settings))
+	answered(m, start+2*second, NewExemplars(settings))
+	answered(m, start+3*second, NewExemplars(settings))
 	assert.Zero(t, m.bytes)
 	assert.Zero(t, m.reserved)
 }
@@ -479,7 +486,7 @@ func TestLongNamesHaveNoSeries(t *testing.T) {
 		ended{function: "fives", durations: []int64{10, 20}},
 		ended{function: "four", failed: true, errorType: "long error", durations: []int64{10}},
 	))
-	points := pointsOf(t, m.Interval(start+second, NewExemplars(m.settings)))
+	points := pointsOf(t, answered(m, start+second, NewExemplars(m.settings)))
 	assert.EqualValues(t, 2, points[pointOf("a", "code.function.calls", "four", "")].count)
 	assert.EqualValues(t, 2, points[pointOf("a", "code.function.calls", overflow, "")].count)
 	assert.EqualValues(t, 1, points[pointOf("a", "code.function.duration", "four", "")].count)
@@ -505,12 +512,49 @@ func TestSeriesOfAnEndedProgramExpire(t *testing.T) {
 			s.End()
 			var got []bool
 			for i := pcommon.Timestamp(1); m.Bytes() > 0; i++ {
-				p := pointsOf(t, m.Interval(start+10*i*second, none))[pointOf("a", "code.function.duration", "f", "")]
+				p := pointsOf(t, answered(m, start+10*i*second, none))[pointOf("a", "code.function.duration", "f", "")]
 				got = append(got, p.stale)
 			}
 			assert.Equal(t, append(make([]bool, test.values), true), got)
 		})
 	}
+}
+
+// No last point is lost while the next component refuses, although another program needs the place. Meanwhile the calls
+// of that one count at otel.metric.overflow.
+func TestSeriesDoNotEndBeforeTheirLastPointsAreAnswered(t *testing.T) {
+	m, none := New(Settings{MaxFunctions: 3, Expiration: time.Second}), NewExemplars(Settings{})
+	f := incrementOf(ended{function: "f", durations: []int64{10}})
+	key := func(service, function string) string { return pointOf(service, "code.function.calls", function, "") }
+	s, other := m.Open(originOf("a"), start), m.Open(originOf("b"), start)
+	s.Add(f)
+	m.Interval(start+second, none)
+	s.Add(f)
+	s.End()
+	now := start + 2*second
+	for ; now < start+10*second; now += second {
+		m.Hurry()
+		other.Add(f)
+		other.Add(incrementOf(ended{function: "g", durations: []int64{10}}))
+		got := pointsOf(t, m.Interval(now, none))
+		require.EqualValues(t, 2, got[key("a", "f")].count)
+		require.NotContains(t, got, key("b", "g"))
+		m.Answered(start + second) // the interval with the first call
+	}
+	got := pointsOf(t, m.Interval(now, none))
+	assert.EqualValues(t, 2, got[key("a", "f")].count)
+	assert.EqualValues(t, 8, got[key("b", overflow)].count)
+	m.Answered(now)
+	for range 3 {
+		now += second
+		assert.True(t, pointsOf(t, m.Interval(now, none))[key("a", "f")].stale, "the end is sent until it is answered")
+	}
+	m.Answered(now)
+	other.Add(incrementOf(ended{function: "g", durations: []int64{10}}))
+	got = pointsOf(t, m.Interval(now+second, none))
+	assert.NotContains(t, got, key("a", "f"))
+	assert.EqualValues(t, 1, got[key("b", "g")].count)
+	assert.Equal(t, now, got[key("b", "g")].start)
 }
 
 // A stream opens its series with its first call. That can be after the end of series with the same origin.
@@ -521,12 +565,12 @@ func TestNewSeriesStartAfterTheEndOfTheFormerOnes(t *testing.T) {
 	s := m.Open(originOf("a"), start)
 	s.Add(f)
 	s.End()
-	m.Interval(start+10*second, none)
+	answered(m, start+10*second, none)
 	key := pointOf("a", "code.function.calls", "f", "")
-	require.True(t, pointsOf(t, m.Interval(start+20*second, none))[key].stale)
+	require.True(t, pointsOf(t, answered(m, start+20*second, none))[key].stale)
 	quiet.Open(originOf("a"), start+5*second)
 	quiet.Add(f)
-	got := pointsOf(t, m.Interval(start+30*second, none))[key]
+	got := pointsOf(t, answered(m, start+30*second, none))[key]
 	assert.Equal(t, start+20*second, got.start)
 	assert.EqualValues(t, 1, got.count)
 }
@@ -540,28 +584,28 @@ func TestSeriesStartWithTheirResource(t *testing.T) {
 	late := m.Open(originOf("a"), start+5*second)
 	early := m.Open(originOf("a"), start+3*second)
 	late.Add(f)
-	assert.Equal(t, start+3*second, pointsOf(t, m.Interval(start+10*second, none))[key("a", "f")].start)
+	assert.Equal(t, start+3*second, pointsOf(t, answered(m, start+10*second, none))[key("a", "f")].start)
 
 	again := m.Open(originOf("a"), start+second)
 	early.End()
 	late.Add(g)
-	got := pointsOf(t, m.Interval(start+20*second, none))
+	got := pointsOf(t, answered(m, start+20*second, none))
 	assert.Equal(t, start+3*second, got[key("a", "f")].start, "a start does not change after its first point")
 	assert.Equal(t, start+3*second, got[key("a", overflow)].start)
 
 	late.End()
 	again.End()
-	m.Interval(start+30*second, none)
+	answered(m, start+30*second, none)
 	reborn := m.Open(originOf("a"), start+31*second)
-	got = pointsOf(t, m.Interval(start+40*second, none))
+	got = pointsOf(t, answered(m, start+40*second, none))
 	assert.Equal(t, start+3*second, got[key("a", "f")].start, "a stream continues series that have not ended")
 	assert.False(t, got[key("a", "f")].stale)
 
 	reborn.End()
-	m.Interval(start+50*second, none)
-	assert.True(t, pointsOf(t, m.Interval(start+60*second, none))[key("a", "f")].stale)
+	answered(m, start+50*second, none)
+	assert.True(t, pointsOf(t, answered(m, start+60*second, none))[key("a", "f")].stale)
 	m.Open(originOf("a"), start+90*second).Add(f)
-	got = pointsOf(t, m.Interval(start+70*second, none))
+	got = pointsOf(t, answered(m, start+70*second, none))
 	assert.Equal(t, start+70*second, got[key("a", "f")].start, "no series starts after its point")
 	assert.EqualValues(t, 1, got[key("a", "f")].count)
 }
@@ -575,10 +619,10 @@ func TestAFunctionThatGetsRoomLaterStartsAtTheLastInterval(t *testing.T) {
 	two.Add(g)
 	one.End()
 	for i := range pcommon.Timestamp(3) {
-		m.Interval(start+(1+i)*second, none)
+		answered(m, start+(1+i)*second, none)
 	}
 	two.Add(g)
-	got := pointsOf(t, m.Interval(start+9*second, none))
+	got := pointsOf(t, answered(m, start+9*second, none))
 	for _, metric := range []string{"code.function.calls", "code.function.duration"} {
 		assert.Equal(t, start, got[pointOf("b", metric, "f", "")].start)
 		assert.Equal(t, start+3*second, got[pointOf("b", metric, "g", "")].start)
@@ -594,7 +638,7 @@ func TestASumOfDurationsHasNoBound(t *testing.T) {
 		i.ByFunction[0].Sum = math.MaxInt64
 		s.Add(i)
 	}
-	got := pointsOf(t, m.Interval(start+second, NewExemplars(m.settings)))
+	got := pointsOf(t, answered(m, start+second, NewExemplars(m.settings)))
 	assert.InEpsilon(t, 8*float64(math.MaxInt64)/1e9, got[pointOf("a", "code.function.duration", "f", "")].sum, 1e-12)
 }
 
@@ -619,7 +663,7 @@ func TestAPointHasTheLatestExemplarOfItsFunction(t *testing.T) {
 	x.Set(s, "g", exemplar(6, 1))
 	assert.Equal(t, 3, len(x.latest), "exemplars have the bound of functions")
 	assert.Positive(t, x.Bytes())
-	first := m.Interval(start+second, x)
+	first := answered(m, start+second, x)
 	got := pointsOf(t, first)
 	key := func(function, errorType string) string {
 		return pointOf("a", "code.function.duration", function, errorType)
@@ -633,13 +677,38 @@ func TestAPointHasTheLatestExemplarOfItsFunction(t *testing.T) {
 	x = NewExemplars(m.settings)
 	x.Set(s, "h", exemplar(7, 11))
 	x.Set(gone, "f", exemplar(8, 11))
-	got = pointsOf(t, m.Interval(start+2*second, x))
+	got = pointsOf(t, answered(m, start+2*second, x))
 	assert.Equal(t, "7/7 0.25 at 11;", got[key(overflow, "")].exemplars)
 	assert.Equal(t, "7/7 1 at 11;", got[pointOf("a", "code.function.calls", overflow, "")].exemplars)
 	assert.Empty(t, got[key("f", "")].exemplars, "each interval has its own exemplars")
 	assert.Empty(t, got[pointOf("b", "code.function.duration", overflow, "")].exemplars, "points without a value have no exemplar")
 	assert.Empty(t, pointsOf(t, first)[pointOf("b", "code.function.duration", overflow, "")].exemplars, "earlier points do not change")
-	assert.NotPanics(t, func() { m.Interval(start+3*second, x) }, "the stream of an exemplar is forgotten")
+	assert.NotPanics(t, func() { answered(m, start+3*second, x) }, "the stream of an exemplar is forgotten")
+}
+
+// The owner could not take all sums. So an exemplar whose function is unknown waits for the next interval.
+func TestAnExemplarWithoutItsCallWaits(t *testing.T) {
+	m := New(Settings{MaxFunctions: 100, MaxNameBytes: 10})
+	s, late, x := m.Open(originOf("a"), start), m.NewStream(), NewExemplars(m.settings)
+	s.Add(incrementOf(ended{function: "f", durations: []int64{10}}, ended{function: "a long name", durations: []int64{10}}))
+	x.Set(s, "f", Exemplar{SpanID: pcommon.SpanID{7: 1}, Time: 8 * second})
+	x.Set(s, "g", Exemplar{SpanID: pcommon.SpanID{7: 2}, Time: 8 * second})
+	x.Set(late, "g", Exemplar{SpanID: pcommon.SpanID{7: 3}, Time: 8 * second})
+	next := NewExemplars(m.settings)
+	next.Set(late, "g", Exemplar{SpanID: pcommon.SpanID{7: 4}, Time: 9 * second})
+	next.Add(m.TakeUnknown(x))
+	key := func(service, function string) string { return pointOf(service, "code.function.calls", function, "") }
+	got := pointsOf(t, m.Interval(start+second, x))
+	assert.Equal(t, "0/1 1 at 8;", got[key("a", "f")].exemplars)
+	assert.Empty(t, got[key("a", overflow)].exemplars)
+
+	g := incrementOf(ended{function: "g", durations: []int64{10}})
+	s.Add(g)
+	late.Open(originOf("b"), start)
+	late.Add(g)
+	got = pointsOf(t, m.Interval(start+2*second, next))
+	assert.Equal(t, "0/2 1 at 8;", got[key("a", "g")].exemplars)
+	assert.Equal(t, "0/4 1 at 9;", got[key("b", "g")].exemplars)
 }
 
 // The duration of such a call is in the rest. Its function counts the call.
@@ -651,7 +720,7 @@ func TestAnExemplarWithoutRoomForItsErrorTypeIsAtItsFunction(t *testing.T) {
 		ended{function: "g", failed: true, errorType: "a.long.error.type", durations: []int64{10}},
 	))
 	x.SetError(s, "g", "a.long.error.type", Exemplar{SpanID: pcommon.SpanID{7: 1}, Time: 8 * second, Duration: 250 * time.Millisecond})
-	got := pointsOf(t, m.Interval(start+second, x))
+	got := pointsOf(t, answered(m, start+second, x))
 	assert.Equal(t, "0/1 1 at 8;", got[pointOf("a", "code.function.calls", "g", "")].exemplars)
 	assert.Equal(t, "0/1 0.25 at 8;", got[pointOf("a", "code.function.duration", overflow, "")].exemplars)
 	assert.Empty(t, got[pointOf("a", "code.function.calls", "f", "")].exemplars)
@@ -685,7 +754,7 @@ func TestGolden(t *testing.T) {
 		ended{function: "shop.Mail.send", durations: []int64{7_000}},
 	))
 	x.Set(s, "shop.Tax.of", Exemplar{TraceID: pcommon.TraceID{15: 1}, SpanID: pcommon.SpanID{7: 2}, Duration: 35 * time.Millisecond, Time: start + 59*second})
-	got := m.Interval(start+60*second, x)
+	got := answered(m, start+60*second, x)
 	file := filepath.Join("testdata", "golden.yaml")
 	if *update {
 		require.NoError(t, golden.WriteMetricsToFile(file, got, golden.SkipMetricTimestampNormalization()))
@@ -742,11 +811,11 @@ func BenchmarkInterval(b *testing.B) {
 	m, i := New(Settings{MaxFunctions: functions}), manyFunctions(functions)
 	s, now, points := m.Open(originOf("a"), start), start, 0
 	s.Add(i)
-	m.Interval(now, NewExemplars(m.settings))
+	answered(m, now, NewExemplars(m.settings))
 	cputime.Page(b, func() {
 		now += second
 		s.Add(i)
-		points = m.Interval(now, NewExemplars(m.settings)).DataPointCount()
+		points = answered(m, now, NewExemplars(m.settings)).DataPointCount()
 	})
 	b.ReportMetric(float64(points), "points/interval")
 }

@@ -67,7 +67,7 @@ func TestMessagesHaveAllPointsWithTheirExemplarsWithinTheirBound(t *testing.T) {
 		}
 	}
 	const bound = 10_000
-	whole := m.Interval(start+second, exemplars)
+	whole := answered(m, start+second, exemplars)
 	want, size := contentsOf(t, whole), sizer.MetricsSize(whole)
 	var messages []pmetric.Metrics
 	for md := range Messages(whole, bound) {
@@ -80,6 +80,7 @@ func TestMessagesHaveAllPointsWithTheirExemplarsWithinTheirBound(t *testing.T) {
 
 	// The last points, each in a metric of its own, and none after them.
 	ends := m.Interval(start+2*second, exemplars)
+	require.True(t, ends.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0).Flags().NoRecordedValue())
 	want = contentsOf(t, ends)
 	assert.Equal(t, want, contentsOf(t, slices.Collect(Messages(ends, bound))...))
 	assert.Empty(t, slices.Collect(Messages(pmetric.NewMetrics(), bound)))

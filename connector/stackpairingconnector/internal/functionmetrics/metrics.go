@@ -82,7 +82,7 @@ func (of *Stream) Open(from *origin.Origin, start pcommon.Timestamp) {
 		s.start = start
 	}
 	s.streams++
-	s.ended, s.isFinal = 0, false
+	s.ended, s.final, s.isAnswered, s.mustEnd = 0, 0, false, false
 	of.series, of.full = s, full
 }
 
@@ -181,13 +181,14 @@ func (m *Metrics) merge() {
 func (s *Stream) End() { s.series.streams-- }
 
 // Interval returns the points of all series at a time, and attaches the exemplars. An origin without
-// streams keeps its last values until they expire. Then it has points without a value once, which end its
-// series.
+// streams keeps its last values until they expire and [Metrics.Answered] follows. Then it has points without a value, which
+// end its series.
 func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.Metrics {
 	m.merge()
-	if m.isHurried {
-		for _, s := range m.origins {
-			s.isFinal = s.isFinal || s.streams == 0 && s.ended > 0
+	for _, s := range m.origins {
+		s.mustEnd = s.mustEnd || m.isHurried
+		if s.isAnswered && s.mustEnd && s.final == 0 {
+			s.final = now
 		}
 	}
 	metrics := pmetric.NewMetrics()
@@ -203,43 +204,66 @@ func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.
 			s.attach(key.outcomeKey, exemplar)
 		}
 	}
-	m.origins = slices.DeleteFunc(m.origins, func(s *series) bool { return m.forgets(s, now) })
+	m.forget(func(s *series) bool { return m.endInterval(s, now) })
 	m.last, m.isHurried, m.wasFull = now, false, false
 	return metrics
 }
 
-// Hurry makes the next interval end all series without streams whose last values were sent. Those without
-// streams whose last values it sends end in the interval after it.
+// Hurry makes the next interval end all series without streams whose last values were answered. The others
+// end as soon as theirs are.
 func (m *Metrics) Hurry() { m.isHurried = true }
 
-// forgets reports whether the series of an origin ended. If so it frees their memory.
-func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
+// endInterval notes whether series have no streams any more, and whether they must end. It reports whether they can be
+// forgotten, because they have no points.
+func (m *Metrics) endInterval(s *series, now pcommon.Timestamp) bool {
 	s.durations, s.counts = pmetric.ExponentialHistogramDataPointSlice{}, pmetric.NumberDataPointSlice{}
-	if s.streams > 0 {
+	switch {
+	case s.streams > 0:
+		s.mustEnd = false
 		return false
+	case s.isEmpty():
+		return true
+	case s.ended == 0:
+		s.ended = now
 	}
-	if !s.isFinal && !s.isEmpty() {
-		if s.ended == 0 {
-			s.ended = now
+	s.mustEnd = s.mustEnd || now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.wasFull || m.isHurried
+	return false
+}
+
+// Answered notes that the next component has accepted the points of all intervals up to a time, or refused them for good.
+// Only then series end, and are forgotten after the answer to the points without a value. So no last point is lost while the
+// next component refuses.
+func (m *Metrics) Answered(until pcommon.Timestamp) {
+	m.forget(func(s *series) bool {
+		s.isAnswered = s.ended > 0 && s.ended <= until
+		forgets := s.final > 0 && s.final <= until
+		if forgets {
+			m.forgotten = m.last
 		}
-		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.wasFull || m.isHurried
-		return false
-	}
-	if s.isFinal {
-		m.forgotten = now
-	}
-	delete(m.byKey, s.origin.Key)
-	m.functions -= s.counted
-	m.bytes -= bytesOfSeries + s.origin.Bytes + s.bytes
-	m.reserved -= s.reserved
-	return true
+		return forgets
+	})
+}
+
+// forget forgets the matching series, and frees their memory.
+func (m *Metrics) forget(matches func(*series) bool) {
+	m.origins = slices.DeleteFunc(m.origins, func(s *series) bool {
+		if !matches(s) {
+			return false
+		}
+		delete(m.byKey, s.origin.Key)
+		m.functions -= s.counted
+		m.bytes -= bytesOfSeries + s.origin.Bytes + s.bytes
+		m.reserved -= s.reserved
+		return true
+	})
 }
 
 // Exemplars has the latest call of each function, and of each error type of it, since the last
 // interval. One goroutine at a time uses it. It may be another one than the owner of the metrics.
 //
 // At an interval the owner replaces the exemplars first, and takes the sums of all streams
-// afterwards. Then the sums contain each exemplar.
+// afterwards. Then the sums contain each exemplar. If it could not take all of them, the owner moves unknown exemplars to the
+// next interval: see [Metrics.TakeUnknown].
 type Exemplars struct {
 	latest map[exemplarKey]Exemplar
 	// bytes is about their memory.
@@ -285,6 +309,30 @@ func (e *Exemplars) set(key exemplarKey, exemplar Exemplar) {
 		e.bytes += bytes
 	}
 	e.latest[key] = exemplar
+}
+
+// Add adds the exemplars of another interval.
+func (e *Exemplars) Add(other *Exemplars) {
+	for key, exemplar := range other.latest {
+		e.set(key, exemplar)
+	}
+}
+
+// TakeUnknown removes and returns the exemplars whose series do not exist. Their calls can be in sums that follow. Or they
+// are in the rest, but only sums of all streams would show that.
+func (m *Metrics) TakeUnknown(from *Exemplars) *Exemplars {
+	m.merge()
+	unknown := NewExemplars(m.settings)
+	for key, exemplar := range from.latest {
+		if s := key.stream.series; s != nil {
+			if _, known := s.outcomeAt[key.outcomeKey]; known {
+				continue
+			}
+		}
+		unknown.set(key, exemplar)
+		delete(from.latest, key)
+	}
+	return unknown
 }
 
 // bytesOfExemplar is about the memory of an exemplar beside the texts of its key, with its place in the map. The

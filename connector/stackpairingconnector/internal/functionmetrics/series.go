@@ -100,10 +100,10 @@ type Exemplar struct {
 type series struct {
 	origin *origin.Origin
 	start  pcommon.Timestamp
-	// ended is the first interval without streams; 0: there are streams.
-	ended pcommon.Timestamp
-	// isSent: points with the start time were made. isFinal: the next points end the series.
-	isSent, isFinal bool
+	// ended is the first interval without streams, and final the first one whose points end the series; 0: none.
+	ended, final pcommon.Timestamp
+	// isSent: points with the start time were made. isAnswered: see Metrics.Answered. mustEnd: the series end when that is true.
+	isSent, isAnswered, mustEnd bool
 	// isRest: all calls are in the rest.
 	isRest bool
 	// streams counts the open streams.
@@ -310,7 +310,7 @@ func (s *series) appendTo(metrics pmetric.Metrics, now pcommon.Timestamp) {
 	of.SetSchemaUrl(s.origin.ResourceSchemaURL)
 	scope := of.ScopeMetrics().AppendEmpty()
 	s.origin.Scope.CopyTo(scope.Scope())
-	flags := pmetric.DefaultDataPointFlags.WithNoRecordedValue(s.isFinal)
+	flags := pmetric.DefaultDataPointFlags.WithNoRecordedValue(s.final > 0)
 
 	points := calls.appendSum(scope.Metrics(), len(s.functions))
 	for i := range s.functions {
@@ -331,11 +331,11 @@ func (s *series) appendTo(metrics pmetric.Metrics, now pcommon.Timestamp) {
 		p.SetTimestamp(now)
 		p.SetFlags(flags)
 		putFunction(p.Attributes(), &s.functions[o.function], o.errorType)
-		if !s.isFinal {
+		if s.final == 0 {
 			o.setValues(p)
 		}
 	}
-	if s.isFinal {
+	if s.final > 0 {
 		separatePoints(scope.Metrics())
 	} else {
 		s.durations, s.counts = durations, points
@@ -398,7 +398,7 @@ func (s *series) appendNumber(points pmetric.NumberDataPointSlice, value uint64,
 	p.SetStartTimestamp(max(s.start, since))
 	p.SetTimestamp(now)
 	p.SetFlags(flags)
-	if !s.isFinal {
+	if s.final == 0 {
 		p.SetIntValue(int64(value))
 	}
 	return p

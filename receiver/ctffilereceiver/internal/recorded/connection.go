@@ -255,6 +255,7 @@ func (c *Connection) wasCut(f *file) bool {
 func (c *Connection) giveUp(f, by *file) {
 	if f.opened == nil || os.SameFile(f.info, by.info) {
 		f.unreadable = true
+		c.noteMove()
 	}
 	c.unbound = slices.DeleteFunc(c.unbound, func(u *file) bool { return u == f })
 }
@@ -279,6 +280,10 @@ func (c *Connection) noteGrowth(at time.Time) {
 		c.grown = at
 	}
 }
+
+// noteMove notes that the packets of a file may be in another place, where a later search finds them. Without this, a
+// trace that was not read for max_delay would be quiet until then, and other streams would overtake this one.
+func (c *Connection) noteMove() { c.noteGrowth(c.settings.Now()) }
 
 // isQuiet reports whether no file grew for some time, and isOver whether the trace has ended.
 func (c *Connection) isQuiet() bool {
@@ -530,6 +535,7 @@ func (s *stream) next(ctx context.Context) (lttnglive.Index, error) {
 		}
 		f := s.files[0]
 		if err := s.open(f); errors.Is(err, errMoved) {
+			s.conn.noteMove()
 			s.finishFile()
 			continue
 		} else if err != nil {
@@ -586,6 +592,7 @@ func (s *stream) open(f *file) error {
 		return errMoved // if it was removed, the sequence numbers show that packets are missing
 	case err == nil && s.conn.wasCut(f):
 		f.unreadable = true
+		s.conn.noteMove()
 	}
 	return err
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/printed"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/internal/testkit/reference"
 	"github.com/callbraid/callbraid/test/kit/jaeger"
@@ -38,21 +39,29 @@ type jaegerSpans struct {
 func receiverOf(name string) string { return "github.com/callbraid/callbraid/receiver/" + name }
 
 // allOf fetches all traces of a Jaeger: as its pages get them, where no trace and no span may have
-// a warning, and as OTLP, which must have as many spans.
-func allOf(t *testing.T, j *jaeger.Server) *jaegerSpans {
+// a warning, and as OTLP, which must have as many spans. Jaeger 1 accepts spans some time before it shows them:
+// allOf waits until it has so many.
+func allOf(t *testing.T, j *jaeger.Server, sent float64) (s *jaegerSpans) {
 	t.Helper()
-	s := &jaegerSpans{byTracer: map[string][]ptrace.Span{}, resources: map[string]map[string]bool{}, streams: streams{}}
 	var wrong differences
-	for _, service := range j.Services(t) {
-		for _, trace := range j.Search(t, service, jaeger.MaxTraces) {
-			for _, warning := range trace.AllWarnings() {
-				wrong.add("trace %s of %s: %s", trace.ID, service, warning)
-			}
-			if of := s.add(t, j.Trace(t, trace.ID)); of != len(trace.Spans) {
-				wrong.add("trace %s of %s: %d spans, and %d as OTLP", trace.ID, service, len(trace.Spans), of)
+	testkit.Eventually(t, fmt.Sprintf("Jaeger has %v spans", sent), func() (bool, string) {
+		s = &jaegerSpans{byTracer: map[string][]ptrace.Span{}, resources: map[string]map[string]bool{}, streams: streams{}}
+		wrong = differences{}
+		all := 0
+		for _, service := range j.Services(t) {
+			for _, trace := range j.Search(t, service, jaeger.MaxTraces) {
+				for _, warning := range trace.AllWarnings() {
+					wrong.add("trace %s of %s: %s", trace.ID, service, warning)
+				}
+				of := s.add(t, j.Trace(t, trace.ID))
+				if of != len(trace.Spans) {
+					wrong.add("trace %s of %s: %d spans, and %d as OTLP", trace.ID, service, len(trace.Spans), of)
+				}
+				all += of
 			}
 		}
-	}
+		return float64(all) >= sent, fmt.Sprint(all)
+	})
 	wrong.report(t, "Jaeger warns")
 	return s
 }

@@ -323,25 +323,23 @@ func (n *numbers) checkCalls(t *testing.T) {
 func (n *numbers) checkCallsOf(t *testing.T, instance string, want map[string]*methodCalls, all int) {
 	run := fmt.Sprintf("instance=%q", instance)
 	n.Await(t, fmt.Sprintf("sum(code_function_calls_total{%s})", run), float64(all))
-	byMethod := func(expression string) map[string]float64 {
+	await := func(expression string, of func(*methodCalls) float64) {
+		t.Helper()
 		expression = strings.NewReplacer("CALLS", "code_function_calls_total{"+run+"}", "ERRORS", "code_function_errors_total{"+run+"}",
 			"DURATION", "code_function_duration_seconds{"+run+"}").Replace(expression)
-		return n.ByLabel(t, "sum by (code_function_name) ("+expression+")", "code_function_name")
-	}
-	calls, failed := byMethod("CALLS"), byMethod("ERRORS or 0 * CALLS")
-	timed, seconds := byMethod("histogram_count(DURATION)"), byMethod("histogram_sum(DURATION)")
-	require.Len(t, calls, len(want))
-	for name, m := range want {
-		assert.Equal(t, m.calls, calls[name], "calls of %s", name)
-		assert.Equal(t, m.errors, failed[name], "failed calls of %s", name)
-		assert.Equal(t, m.calls, timed[name], "durations of %s", name)
-		assert.InDelta(t, m.seconds, seconds[name], 1e-6, "seconds of %s", name)
-	}
-	for _, bound := range callBounds {
-		within := byMethod(fmt.Sprintf("round(histogram_fraction(-1, %v, DURATION) * histogram_count(DURATION))", bound))
+		values := map[string]float64{}
 		for name, m := range want {
-			assert.Equal(t, m.atMost[bound], within[name], "calls of %s of at most %v s", name, bound)
+			values[name] = of(m)
 		}
+		n.AwaitByLabel(t, "sum by (code_function_name) ("+expression+")", "code_function_name", values)
+	}
+	await("CALLS", func(m *methodCalls) float64 { return m.calls })
+	await("ERRORS or 0 * CALLS", func(m *methodCalls) float64 { return m.errors })
+	await("histogram_count(DURATION)", func(m *methodCalls) float64 { return m.calls })
+	await("histogram_sum(DURATION)", func(m *methodCalls) float64 { return m.seconds })
+	for _, bound := range callBounds {
+		await(fmt.Sprintf("round(histogram_fraction(-1, %v, DURATION) * histogram_count(DURATION))", bound),
+			func(m *methodCalls) float64 { return m.atMost[bound] })
 	}
 }
 

@@ -5,6 +5,7 @@ package test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -106,6 +107,21 @@ func (b *backends) play(t *testing.T, numbers *numbers) []greysLife {
 	return greys.lives()
 }
 
+// awaitSent waits until Jaeger has accepted all spans, and returns their number.
+func (b *backends) awaitSent(t *testing.T) (sent float64) {
+	t.Helper()
+	testkit.Eventually(t, "all spans are sent", func() (bool, string) {
+		look := b.collector.Look(t)
+		made := look.Sum(connectorMetrics + "spans")
+		for _, receiver := range []string{"rbkit", "greys"} { // their spans need no pairing
+			made += look.Sum("otelcol_receiver_accepted_spans", fmt.Sprintf("receiver=%q", receiver))
+		}
+		sent = look.Sum(sentSpans)
+		return sent == made, fmt.Sprint(sent, made)
+	})
+	return sent
+}
+
 // playLogAgent plays an agent of LTTng in a Java program, which finds the collector by its
 // port file, until the end of the test.
 func playLogAgent(t *testing.T, portFile string) {
@@ -180,8 +196,9 @@ func TestJaegerAndPrometheusHaveTheDataOfEveryTracer(t *testing.T) {
 				t.Run("calls of methods", numbers.checkCalls)
 				t.Run("pages", numbers.checkPages)
 			}
-			b.collector.Stop(t) // it delivers the remaining data
-			spans := allOf(t, b.jaeger)
+			sent := b.awaitSent(t)
+			b.collector.Stop(t)
+			spans := allOf(t, b.jaeger, sent)
 			t.Run("spans", func(t *testing.T) { spans.check(t, lives) })
 			t.Run("exemplars", func(t *testing.T) { numbers.checkExemplars(t, spans) })
 			assert.NotContains(t, strings.ToLower(b.collector.Log()), "panic")

@@ -238,7 +238,8 @@ service:
 		go agent.Run(ctx)
 		awaitEvents(t, agent, 1)
 		playAgents(t, jul, 1, 1)
-		c.AwaitMetric(t, 1, "otelcol_receiver_rbkit_servers")
+		c.AwaitMetric(t, 1, agentsNow)
+		c.AwaitMetric(t, 1, rbkitServers)
 		// Goroutines that only begin, or serve a metric, end again.
 		least := math.MaxInt
 		for range 20 {

@@ -424,6 +424,7 @@ func TestAnRbkitServerWithLibzmqExecutesCommands(t *testing.T) {
 	played := s.start(t, openRbkit(t, "released-30s"))
 	_, client := startControlled(t, "allow_disruptive: true", controlledReceiver("rbkit", fmt.Sprintf("servers: [{publish: %q, request: %q}]", s.publish, s.request)))
 	id := awaitAgents(t, client, 1)[0].ID
+	awaitSteerable(t, client, id)
 	for _, command := range []string{"start_cpu_profiling", "stop_cpu_profiling", "start_memory_profile", "stop_memory_profile", "use_cpu_time",
 		"use_wall_time", "trigger_gc", "objectspace_snapshot", "handshake"} {
 		mustOrder(t, client, id, command)

@@ -340,6 +340,10 @@ func TestAKilledAgentLosesOnlyItsUnsentEvents(t *testing.T) {
 	}
 }
 
+// patientShutdown is a setting for tests of shutdowns that lose nothing. By default a collector drops the rest after
+// 5 s, and a busy machine needs longer for the 12 MB that an agent has sent by then.
+const patientShutdown = "shutdown_timeout: 1m"
+
 // A collector that is shut down during a replay at full speed does not stop the traced program. It
 // reads the data that the agent had sent by then, and exports exactly that. The next collector at
 // the same address serves the next agent.
@@ -347,7 +351,7 @@ func TestShutdownUnderLoadLosesNothing(t *testing.T) {
 	for _, sent := range []uint64{1, 100_000, 400_000} {
 		t.Run(fmt.Sprintf("after %d events", sent), func(t *testing.T) {
 			endpoint := testkit.Address(t)
-			configuration := collector(endpoint, "", "")
+			configuration := collector(endpoint, patientShutdown, patientShutdown)
 			c := kit.Start(t, configuration)
 			a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
 			awaitEvents(t, a, sent)
@@ -368,7 +372,7 @@ func TestShutdownUnderLoadLosesNothing(t *testing.T) {
 // A collector that reloads its configuration does the same, and continues.
 func TestReloadUnderLoadLosesNothing(t *testing.T) {
 	endpoint := testkit.Address(t)
-	c := kit.Start(t, collector(endpoint, "", ""))
+	c := kit.Start(t, collector(endpoint, patientShutdown, patientShutdown))
 	a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
 	awaitEvents(t, a, 1)
 	c.Reload(t)

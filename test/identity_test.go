@@ -162,10 +162,13 @@ func TestTwoOfEachComponentHaveTheirOwnSeries(t *testing.T) {
 				}
 			}
 			for file, id := range map[string]string{"first.json": "otlp_json_file", "second.json": "otlp_json_file/second"} {
-				written, err := os.Stat(filepath.Join(c.Dir, file))
-				require.NoError(t, err)
-				assert.NotZero(t, written.Size(), file)
-				assert.EqualValues(t, written.Size(), c.Metric(t, "otelcol_exporter_otlp_json_file_bytes", fmt.Sprintf("exporter=%q", id)))
+				// The file gets spans after the flame graph.
+				testkit.Eventually(t, "the size of "+file, func() (bool, string) {
+					written, err := os.Stat(filepath.Join(c.Dir, file))
+					require.NoError(t, err)
+					counted := c.Metric(t, "otelcol_exporter_otlp_json_file_bytes", fmt.Sprintf("exporter=%q", id))
+					return counted > 0 && counted == float64(written.Size()), fmt.Sprint(counted, written.Size())
+				})
 			}
 			checkOwnMetrics(t, c)
 		})

@@ -574,7 +574,7 @@ func requireNothingWrongAcrossStops(t *testing.T, events string) {
 	c := kit.Start(t, onlySpans(reader(daemons.Relay.Live)))
 	// LTTng discards events while both buffers wait for the reader. On a busy machine they wait long: two steps with
 	// 0.7 MB each fit in one buffer, and buffers are rarely passed to the reader, even with few events.
-	session := daemons.Create(t, lttng.Session{Name: "shop", Events: events, Live: 5 * time.Second})
+	session := daemons.Create(t, lttng.Session{Name: "shop", Events: events, Live: 5 * time.Second, Buffer: 2 << 20})
 	p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "10", "5", "5000")
 	for range stops {
 		p.Begin(t)

@@ -246,7 +246,8 @@ func TestFaultsOfARelayDaemonDropNoEvents(t *testing.T) {
 func TestARestartedCollectorContinuesToRead(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
-	relayDaemon(t, endpoint, "--speed", "4x", "--linger", "20s", lttngCapture("cyg1"))
+	// The session does not end while no collector runs.
+	relayDaemon(t, endpoint, "--speed", "4x", "--again", lttngCapture("cyg1"))
 	storage := t.TempDir()
 	configuration := strings.Replace(viewer(endpoint, "storage: file_storage"), "service:\n", fmt.Sprintf(`extensions: {file_storage: {directory: %q}}
 service:

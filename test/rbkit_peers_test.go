@@ -37,7 +37,10 @@ func TestWrongPeersDoNotDisturbRbkitServers(t *testing.T) {
 	silent, huge, web := wrongPeer(t, staySilent), wrongPeer(t, announceTooMuch), wrongPeer(t, answerInHTTP)
 	silently, lonely := mute.options(played), alone.options(played)
 	silently.Mute, lonely.Request = true, ""
-	servers := []*rbkit.Server{good.start(t, played), rbkit.Start(t, silently), rbkit.Start(t, lonely)}
+	servers := []struct {
+		at     rbkitServer
+		played *rbkit.Server
+	}{{good, good.start(t, played)}, {mute, rbkit.Start(t, silently)}, {alone, rbkit.Start(t, lonely)}}
 	swapped.start(t, played)
 	swapped.publish, swapped.request = swapped.request, swapped.publish
 
@@ -49,16 +52,15 @@ func TestWrongPeersDoNotDisturbRbkitServers(t *testing.T) {
 	testkit.Eventually(t, "wrong peers are tried again", func() (bool, string) {
 		return min(silent.accepted.Load(), huge.accepted.Load(), web.accepted.Load()) > 1, ""
 	})
-	for _, s := range servers {
-		awaitSubscriber(t, c, s)
-		for _, m := range played.Messages {
-			s.Publish(m.Data)
-		}
-	}
 	all, _ := eventsOf(played.Messages...)
-	for _, s := range []rbkitServer{good, mute, alone} {
-		testkit.Eventually(t, "all events of "+s.publish+" are shown", func() (bool, string) {
-			shown := sumOf(t, good.scraped(t), "rbkit_events_total", fmt.Sprintf("instance=%q", rbkitInstance(t, s.publish)))
+	for _, s := range servers {
+		awaitSubscriber(t, c, s.played)
+		for _, m := range played.Messages {
+			s.played.Publish(m.Data)
+		}
+		// The next awaitSubscriber counts messages of all servers.
+		testkit.Eventually(t, "all events of "+s.at.publish+" are shown", func() (bool, string) {
+			shown := sumOf(t, good.scraped(t), "rbkit_events_total", fmt.Sprintf("instance=%q", rbkitInstance(t, s.at.publish)))
 			return shown == all, fmt.Sprint(shown)
 		})
 	}

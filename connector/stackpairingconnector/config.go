@@ -242,7 +242,7 @@ func (k *KeepConfig) validate() error {
 			errs = append(errs, k.decidedTooEarly(fmt.Sprintf("keep.functions[%d].slower_than", i), f.SlowerThan))
 		}
 		if _, err := regexp.Compile(f.Name); err != nil {
-			errs = append(errs, fmt.Errorf("keep.functions[%d].name is no RE2 expression: write it as https://github.com/google/re2/wiki/Syntax says: %w", i, err))
+			errs = append(errs, fmt.Errorf("keep.functions[%d].name is no RE2 expression: write it in the syntax of https://github.com/google/re2/wiki/Syntax: %w", i, err))
 		}
 		if f.Name == "" {
 			errs = append(errs, fmt.Errorf("keep.functions[%d].name is empty: set it to an RE2 expression that matches a whole code.function.name", i))

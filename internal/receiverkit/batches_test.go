@@ -75,7 +75,7 @@ func TestBatchesOfAPeerAreDroppedAtTheEndOfItsContext(t *testing.T) {
 func TestOneLineForAllPeersWarnsThatNoStackPairingFollows(t *testing.T) {
 	const line = "No stack_pairing follows: backends receive packed call events in place of spans of functions. " +
 		"Put stack_pairing into the traces pipeline of this receiver. " +
-		"Where another collector pairs, or a queue stands in front of stack_pairing, set expect_pairing: false"
+		"If another collector pairs the batches, or a queue stands in front of stack_pairing, set expect_pairing: false"
 	for name, c := range map[string]struct {
 		unpaired, expected bool
 		lines              int

@@ -160,7 +160,7 @@ func (c *Config) validateModes() error {
 	case c.AtEnd != AtEndKeepRunning && c.AtEnd != AtEndStopCollector:
 		return fmt.Errorf("at_end is %q: set it to %s or %s", c.AtEnd, AtEndKeepRunning, AtEndStopCollector)
 	case c.AtEnd == AtEndStopCollector && c.Mode != ModeOnce:
-		return fmt.Errorf("at_end is %s: set mode to %s, because there is no end of new traces", c.AtEnd, ModeOnce)
+		return fmt.Errorf("at_end is %s: set mode to %s, because with the mode watch there is no last trace", c.AtEnd, ModeOnce)
 	}
 	return nil
 }

@@ -129,7 +129,7 @@ func TestConfigurationErrorsHaveTheirFieldAndRemedy(t *testing.T) {
 		"methods[0].limit is -3": func(c *Config) {
 			c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "a", Method: "b"}, Limit: -3}}
 		},
-		"have 2 commands together: use patterns that match more, or raise limits.max_commands": func(c *Config) {
+		"have 2 commands together: replace some by one pattern that matches more, or raise limits.max_commands": func(c *Config) {
 			c.Limits.MaxCommands, c.Traces = 1, []CallsConfig{some("a", "b", 0)}
 		},
 		"inventory_interval is 0s":                      func(c *Config) { c.InventoryInterval = 0 },

@@ -91,7 +91,7 @@ func (c *Config) validateCommands() error {
 	_, err := c.tasks()
 	running := len(c.Monitors) + len(c.Traces) + len(c.Stacks) + len(c.Records)
 	if running > c.Limits.MaxCommands {
-		err = errors.Join(err, fmt.Errorf("monitors, traces, stacks and tt have %d commands together: use patterns that match more, or raise limits.max_commands, which is %d", running, c.Limits.MaxCommands))
+		err = errors.Join(err, fmt.Errorf("monitors, traces, stacks and tt have %d commands together: replace some by one pattern that matches more, or raise limits.max_commands, which is %d", running, c.Limits.MaxCommands))
 	}
 	return err
 }

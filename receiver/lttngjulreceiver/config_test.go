@@ -100,7 +100,7 @@ func TestAnErrorNamesTheSettingAndItsRemedy(t *testing.T) {
 		"endpoint":            {func(c *Config) { c.Endpoint = "5345" }, `endpoint is "5345": set it to host:port, such as localhost:5345`},
 		"port":                {func(c *Config) { c.Endpoint = "localhost:lttng" }, `endpoint is "localhost:lttng": set its port to 1 to 65535`},
 		"relative port file":  {func(c *Config) { c.PortFiles = []string{"/a", "agent.port"} }, `port_files[1] is "agent.port": set it to an absolute path`},
-		"port file twice":     {func(c *Config) { c.PortFiles = []string{"/a/b", "/a//b"} }, `port_files[1] is "/a//b", and so is another one`},
+		"port file twice":     {func(c *Config) { c.PortFiles = []string{"/a/b", "/a//b"} }, `port_files[1] is "/a//b", which the list already has`},
 		"protocol":            {func(c *Config) { c.Protocol = "2.1" }, `protocol is "2.1": set it to "2.0"`},
 		"resource attributes": {func(c *Config) { c.ResourceAttributes = map[string]any{"x": struct{}{}} }, "resource_attributes: "},
 		"no domain":           {rule(EnableRule{Logger: "*"}), `enable[0].domain is "": set it to jul or log4j or python or log4j2`},

@@ -136,7 +136,7 @@ func TestAnAgentOf2GetsNoCommandOfTheRFC(t *testing.T) {
 		b.Start()
 		agents, _ := playAgents(t, logagent.Options{Address: b.address(), Domain: domain, PID: 1, Loggers: []string{"a"}, Retry: time.Millisecond})
 		b.Await("it comes back", func() bool { return b.Counter("refused") >= 3 })
-		assert.Equal(t, "byte 0: expected nothing before the next command, got something: an agent of 2.0 registers so: leave out `protocol: rfc`",
+		assert.Equal(t, "byte 0: expected nothing before the next command, got something: agents of protocol 2.0 register in this way: leave out `protocol: rfc`",
 			b.AwaitLine(lineRefused).ContextMap()["error"])
 		assert.Positive(t, b.Counter("bad_data"))
 		assert.Zero(t, agents[0].Stats().Unanswered, "nothing was sent to it")

@@ -40,7 +40,7 @@ func (c *Config) validatePortFiles() error {
 			return fmt.Errorf("port_files[%d] is %q: set it to an absolute path, such as /var/run/lttng/agent.port, or to one that begins with %s", i, path, portfile.HomePrefix)
 		}
 		if clean := filepath.Clean(path); seen[clean] {
-			return fmt.Errorf("port_files[%d] is %q, and so is another one: remove it", i, path)
+			return fmt.Errorf("port_files[%d] is %q, which the list already has: remove it", i, path)
 		} else {
 			seen[clean] = true
 		}

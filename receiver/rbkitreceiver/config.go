@@ -230,7 +230,7 @@ func (c *Config) validateServers() error {
 			all = errors.Join(all, fmt.Errorf("%srequest is %q, and so is publish: set them to the two ports of the server", at, s.Request))
 		}
 		if other, twice := seen[s.Publish]; twice {
-			all = errors.Join(all, fmt.Errorf("%spublish is %q, and so is that of servers[%d]: name a server once", at, s.Publish, other))
+			all = errors.Join(all, fmt.Errorf("%spublish is %q, as in servers[%d]: list each server once", at, s.Publish, other))
 		}
 		seen[s.Publish] = i
 	}

@@ -73,7 +73,7 @@ func TestAnErrorNamesTheSettingAndItsRemedy(t *testing.T) {
 		`servers[0].publish is "localhost:0": set its port to 1 to 65535`:                func(c *Config) { c.Servers[0].Publish = "localhost:0" },
 		`servers[0].request is "localhost": set it to host:port`:                         func(c *Config) { c.Servers[0].Request = "localhost" },
 		`servers[0].request is "localhost:5555", and so is publish: set them to the two`: func(c *Config) { c.Servers[0].Request = "localhost:5555" },
-		`servers[1].publish is "localhost:5555", and so is that of servers[0]`:           func(c *Config) { c.Servers = append(c.Servers, c.Servers[0]) },
+		`servers[1].publish is "localhost:5555", as in servers[0]`:                       func(c *Config) { c.Servers = append(c.Servers, c.Servers[0]) },
 		"servers[0].password is set without servers[0].username: set both, or none":      func(c *Config) { c.Servers[0].Password = "x" },
 		"set each to at most 255 bytes":                                                  func(c *Config) { c.Servers[0].Username = strings.Repeat("x", 256) },
 		`clock is "sun": set it to wall or cpu`:                                          func(c *Config) { c.Clock = "sun" },

@@ -40,7 +40,7 @@ func TestTheLastMetricsOfTooManyProcessesAreDroppedAndCounted(t *testing.T) {
 	last := someState()
 	const most = 64
 	for range most {
-		env.metrics.Ended(last)
+		env.metrics.Ended(someState())
 	}
 	assert.Zero(t, b.Counter("metric_points_dropped"))
 	env.metrics.Ended(last)
@@ -48,6 +48,19 @@ func TestTheLastMetricsOfTooManyProcessesAreDroppedAndCounted(t *testing.T) {
 	env.Finish()
 	require.Len(t, b.eventsOf(), 1)
 	assert.Len(t, b.eventsOf()[0], most)
+}
+
+func TestAProcessThatConnectsAgainAfterARefusalHasOneValue(t *testing.T) {
+	b := unstartedBed(t, ofOneServer, rarely)
+	env := b.open()
+	refused := someState()
+	now := refused
+	refused.Ended = true
+	now.Events++
+	env.metrics.Ended(refused)
+	env.metrics.Ended(now)
+	env.Finish()
+	assert.Equal(t, [][]int64{{now.Events}}, b.eventsOf())
 }
 
 // Each signal has its own bounds, and drops data beyond them.

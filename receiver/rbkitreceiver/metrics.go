@@ -4,6 +4,7 @@
 package rbkitreceiver
 
 import (
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -67,6 +68,7 @@ func newMetricsLoop(o *outputs, own *counters.Counters, living func() []process.
 	}
 	m.Metrics = receiverkit.NewMetrics(o.Run, handover.MetricsSettings[process.State]{
 		Living:   living,
+		IsLast:   func(s *process.State) bool { return s.Ended },
 		Metrics:  func(states []process.State) pmetric.Metrics { return m.metrics(states, o.Now()) },
 		MaxEnded: maxOver, Points: numPoints, What: "servers",
 		Dropped: receiverkit.CountBy(own.ReceiverRbkitMetricPointsDropped),
@@ -79,6 +81,9 @@ func (m *metricsLoop) metrics(states []process.State, at time.Time) pmetric.Metr
 	metrics := pmetric.NewMetrics()
 	for i := range states {
 		s := &states[i]
+		if s.Ended && slices.ContainsFunc(states[i+1:], func(later process.State) bool { return later.Origin == s.Origin }) {
+			continue // the pipeline had refused it, and the process connected again
+		}
 		// Sums of the process begin with it, sums of the receiver with its first message.
 		series := m.recordStats(s, now)
 		m.emit(s, s.Origin.Started, series).MoveAndAppendTo(metrics.ResourceMetrics())

@@ -19,6 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
@@ -309,6 +310,25 @@ func TestTheLastMetricsOfAProcessAreDeliveredOnce(t *testing.T) {
 	assert.Empty(t, b.receiver.living())
 	b.Shutdown()
 	assert.Empty(t, b.Metrics.AllMetrics())
+}
+
+// A process that has ended has no later values.
+func TestTheLastMetricsOfAProcessAreSentAgainAfterARefusal(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), func(_ *bed, c *Config) { c.CollectionInterval = 100 * time.Millisecond })
+	server.awaitSubscriber()
+	b.Metrics.RefuseWith(receivertestbed.ErrRefused)
+	server.publishObject(20, "A")
+	b.Await("an object", func() bool { return b.Counter("events") == 1 })
+	server.stop()
+	b.Await("the loss", func() bool { return len(b.Records(eventGone)) == 1 })
+	before := b.Counter("metric_points_dropped")
+	b.Await("the refusal of the last metrics", func() bool { return b.Counter("metric_points_dropped") > before })
+	b.Metrics.RefuseWith(nil)
+	b.Await("the last metrics", func() bool {
+		collections := b.eventsOf()
+		return len(collections) > 0 && slices.Contains(collections[len(collections)-1], 1)
+	})
 }
 
 func TestEveryLifeOfAServerHasItsLastMetrics(t *testing.T) {

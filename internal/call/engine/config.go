@@ -205,7 +205,7 @@ func compileRoots(expressions []string) (func(qualified string) bool, error) {
 	for i, expression := range expressions {
 		root, err := regexp.Compile(expression)
 		if err != nil {
-			return nil, fmt.Errorf("trace_roots[%d] is no RE2 expression: write it as https://github.com/google/re2/wiki/Syntax says: %w", i, err)
+			return nil, fmt.Errorf("trace_roots[%d] is no RE2 expression: write it in the syntax of https://github.com/google/re2/wiki/Syntax: %w", i, err)
 		}
 		roots[i] = WholeName(root)
 	}

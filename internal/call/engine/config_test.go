@@ -111,12 +111,12 @@ func TestAnImpossibleValueIsAnError(t *testing.T) {
 		{func(c *Config) { c.Truncated = "" }, `truncated is "": set it to "emit" or "drop"`},
 		{
 			func(c *Config) { c.TraceRoots = []string{"fine", `com.(example`} },
-			"trace_roots[1] is no RE2 expression: write it as https://github.com/google/re2/wiki/Syntax says: " +
+			"trace_roots[1] is no RE2 expression: write it in the syntax of https://github.com/google/re2/wiki/Syntax: " +
 				"error parsing regexp: missing closing ): `com.(example`",
 		},
 		{
 			func(c *Config) { c.TraceRoots = []string{`a)|(b`} },
-			"trace_roots[0] is no RE2 expression: write it as https://github.com/google/re2/wiki/Syntax says: " +
+			"trace_roots[0] is no RE2 expression: write it in the syntax of https://github.com/google/re2/wiki/Syntax: " +
 				"error parsing regexp: unexpected ): `a)|(b`",
 		},
 		{func(c *Config) { c.MaxSpansPerTrace = -1 }, "max_spans_per_trace is -1: set it to 0 or more"},

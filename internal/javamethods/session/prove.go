@@ -147,7 +147,7 @@ func (r *partsRun) giveUpProof(why error) {
 	r.work.mu.Lock()
 	r.job.unprovable = true
 	r.work.mu.Unlock()
-	r.work.Logger.Warn("The server sends no stacks of the methods of a pattern. The receiver cannot tell which methods call themselves, and leaves their times out. With recursion_check: 0 it delivers them unchecked",
+	r.work.Logger.Warn("The server sends no stacks of the methods of a pattern. The receiver cannot tell which methods call themselves, and leaves their times out. With recursion_check: 0 it sends them unchecked",
 		append(r.job.LogFields(), zap.Error(why))...)
 	if errors.Is(why, javamethods.ErrRefused) {
 		r.work.resets.poisoned.Store(true)

@@ -143,7 +143,7 @@ func (r *CallRule) validateKeys() error {
 	entry, exit := r.keysOf(&r.Entry), r.keysOf(&r.Exit)
 	switch lane := r.lane(); {
 	case len(entry) != len(exit):
-		return fmt.Errorf("the key of entry has %d fields, that of exit %d: name as many", len(entry), len(exit))
+		return fmt.Errorf("the key of entry has %d fields, and that of exit has %d: name the same number of fields in both", len(entry), len(exit))
 	case slices.Contains(entry, "") || slices.Contains(exit, ""):
 		return errors.New("key_field has an empty name: set it to names of fields")
 	case lane != LaneThread && lane != LaneCPU && lane != LaneKey:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.uber.org/zap"
 
@@ -18,7 +19,7 @@ import (
 // lastTimeout bounds the last collection, at the shutdown.
 const lastTimeout = time.Second
 
-// MetricsSettings are the settings of Metrics. All fields except Next are required.
+// MetricsSettings are the settings of Metrics. All fields except Next and IsLast are required.
 type MetricsSettings[T any] struct {
 	Settings
 	// Next is nil if no pipeline accepts metrics. Then Metrics does nothing.
@@ -27,9 +28,11 @@ type MetricsSettings[T any] struct {
 	Interval time.Duration
 	// Living returns the states of all living runs, servers, or agents.
 	Living func() []T
+	// IsLast reports whether Living does not return a state again; nil: it returns all states again.
+	IsLast func(*T) bool
 	// Metrics returns the metrics of one or more states. One goroutine at a time calls it.
 	Metrics func(states []T) pmetric.Metrics
-	// MaxEnded bounds the last states that wait for the next collection.
+	// MaxEnded bounds the last states that wait for the next collection, or for another one after a refusal.
 	MaxEnded int
 	// Points returns the number of data points that Metrics makes of a state.
 	Points func(*T) int
@@ -72,6 +75,11 @@ func (m *Metrics[T]) Ended(last T) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.hold(last)
+}
+
+// hold is Ended. The lock is held.
+func (m *Metrics[T]) hold(last T) {
 	if len(m.ended) < m.settings.MaxEnded {
 		m.ended = append(m.ended, last)
 		return
@@ -109,7 +117,9 @@ func (m *Metrics[T]) run() {
 
 // collect sends the metrics of all states. It has one try, because the next collection has all values again.
 func (m *Metrics[T]) collect(ctx context.Context) {
-	states := append(m.endedSinceLast(), m.settings.Living()...)
+	states := m.endedSinceLast()
+	ended := len(states)
+	states = append(states, m.settings.Living()...)
 	if len(states) == 0 {
 		return
 	}
@@ -120,6 +130,9 @@ func (m *Metrics[T]) collect(ctx context.Context) {
 	m.settings.Observer.EndMetricsOp(ctx, m.settings.Format, n, err)
 	if err != nil {
 		m.settings.Dropped(n, DroppedRefused)
+		if !consumererror.IsPermanent(err) {
+			m.holdRefused(states, ended)
+		}
 		if since, due := m.refusing.Count(m.settings.Now()); due {
 			m.settings.Logger.Warn("The pipeline refuses metrics: the receiver drops them until the pipeline accepts some",
 				zap.Int("refusals_since_last_line", since), zap.Error(err))
@@ -127,6 +140,23 @@ func (m *Metrics[T]) collect(ctx context.Context) {
 		return
 	}
 	m.refusing.Over()
+}
+
+// holdRefused holds the last states of a refused collection for the next one. The first ended states of it were held
+// before, and the others are those of Living.
+func (m *Metrics[T]) holdRefused(states []T, ended int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	newer := m.ended
+	m.ended = nil
+	for i := range states {
+		if i < ended || m.settings.IsLast != nil && m.settings.IsLast(&states[i]) {
+			m.hold(states[i])
+		}
+	}
+	for _, last := range newer {
+		m.hold(last)
+	}
 }
 
 // endedSinceLast returns the states that ended since the last collection, and removes them.

@@ -9,13 +9,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
 // state has a number of data points.
-type state struct{ points int }
+type state struct {
+	points int
+	last   bool
+}
 
 // someStates returns a function that returns n living states, with one point each.
 func someStates(n int) func() []state {
@@ -25,6 +29,7 @@ func someStates(n int) func() []state {
 func (b *bed) metrics(next *pipeline, interval time.Duration, living func() []state) *Metrics[state] {
 	settings := MetricsSettings[state]{
 		Settings: b.settings, Interval: interval, Living: living, MaxEnded: 3, What: "runs",
+		IsLast: func(s *state) bool { return s.last },
 		Points: func(s *state) int { return 1 + s.points },
 		Metrics: func(states []state) pmetric.Metrics {
 			metrics := pmetric.NewMetrics()
@@ -113,6 +118,35 @@ func TestRefusedMetricsAreDroppedAndCounted(t *testing.T) {
 	m.Close()
 	assert.Equal(t, 2, b.lines("refuses metrics"), "another burst")
 	assert.Equal(t, []int{2}, next.points())
+}
+
+func TestLastStatesOfRefusedMetricsAreSentAgain(t *testing.T) {
+	b, next := newBed(t), &pipeline{refuse: errRefused}
+	living := []state{{points: 10}, {points: 20, last: true}}
+	m := b.metrics(next, time.Hour, func() []state { return living })
+	m.Ended(state{points: 1})
+	m.collect(t.Context())
+	living = living[:1]
+	m.Ended(state{points: 2})
+	m.collect(t.Context())
+	next.refuseWith(nil)
+	m.collect(t.Context())
+	m.collect(t.Context())
+	assert.Equal(t, []int{2 + 21 + 3 + 11, 11}, next.points())
+
+	next.refuseWith(errRefused)
+	for range 3 { // as many as wait
+		m.Ended(state{points: 4})
+	}
+	m.collect(t.Context())
+	before := b.dropped()[DroppedQueueFull]
+	m.Ended(state{points: 6})
+	assert.Equal(t, before+7, b.dropped()[DroppedQueueFull])
+	next.refuseWith(consumererror.NewPermanent(errRefused))
+	m.collect(t.Context())
+	next.refuseWith(nil)
+	m.Close()
+	assert.Equal(t, []int{37, 11, 11}, next.points(), "not after a permanent error")
 }
 
 func TestWithoutAPipelineForMetricsNoStateIsRead(t *testing.T) {

@@ -15,6 +15,6 @@ func WarnUnpaired(logger *zap.Logger) func() {
 	return sync.OnceFunc(func() {
 		logger.Warn("No stack_pairing follows: backends receive packed call events in place of spans of functions. " +
 			"Put stack_pairing into the traces pipeline of this receiver. " +
-			"Where another collector pairs, or a queue stands in front of stack_pairing, set expect_pairing: false")
+			"If another collector pairs the batches, or a queue stands in front of stack_pairing, set expect_pairing: false")
 	})
 }

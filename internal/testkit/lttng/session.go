@@ -19,8 +19,9 @@ type Session struct {
 	// PerProcess creates buffers for each process, instead of for each user.
 	PerProcess bool
 	// Buffer is the size of a buffer in bytes, a power of 2 of at least 4096. Each CPU has two of them for each
-	// channel. The tracer discards events that do not fit. The default is 2 MiB, more than the programs of tests fill
-	// before a buffer is read.
+	// channel. The tracer discards events that do not fit. The default is eight of 1 MiB: they have room for more than
+	// the programs of tests fill before a buffer is read. At each Live interval the tracer begins another buffer, so a
+	// busy machine needs many.
 	Buffer int
 	// AnyAgentRecords records everything from agents, for loggers enabled by any daemon, and enables none. Otherwise
 	// all loggers of Java are enabled.
@@ -53,8 +54,9 @@ func (d *Daemons) Create(t testing.TB, s Session) *Session {
 		d.lttng(t, "create", s.Name, "--live="+strconv.FormatInt(s.Live.Microseconds(), 10),
 			"--ctrl-url=tcp://"+d.Relay.control, "--data-url=tcp://"+d.Relay.data)
 	}
+	number := 2
 	if s.Buffer == 0 {
-		s.Buffer = 2 << 20
+		s.Buffer, number = 1<<20, 8
 	}
 	buffers := "--buffers-uid"
 	if s.PerProcess {
@@ -65,7 +67,7 @@ func (d *Daemons) Create(t testing.TB, s Session) *Session {
 		files = "--tracefile-size=" + strconv.Itoa(s.Buffer)
 	}
 	for _, channel := range channels {
-		d.lttng(t, "enable-channel", "--userspace", "--session="+s.Name, buffers, "--num-subbuf=2", "--subbuf-size="+strconv.Itoa(s.Buffer),
+		d.lttng(t, "enable-channel", "--userspace", "--session="+s.Name, buffers, "--num-subbuf="+strconv.Itoa(number), "--subbuf-size="+strconv.Itoa(s.Buffer),
 			files, "--tracefile-count="+strconv.Itoa(s.Files), channel)
 	}
 	d.lttng(t, "add-context", "--userspace", "--session="+s.Name, "--type=vpid", "--type=vtid", "--type=procname")

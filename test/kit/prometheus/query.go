@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -43,14 +44,46 @@ func (s *Server) Await(t testing.TB, expression string, want float64) {
 
 // ByLabel are the values of an expression of PromQL by a label that each has another of.
 // It waits until there are some.
-func (s *Server) ByLabel(t testing.TB, expression, label string) map[string]float64 {
+func (s *Server) ByLabel(t testing.TB, expression, label string) (values map[string]float64) {
 	t.Helper()
-	var samples []sample
 	testkit.Eventually(t, expression+" has values", func() (bool, string) {
 		var err error
-		samples, err = s.query(expression)
-		return err == nil && len(samples) > 0, fmt.Sprint(err)
+		values, err = s.byLabel(t, expression, label)
+		return err == nil && len(values) > 0, fmt.Sprint(err)
 	})
+	return values
+}
+
+// AwaitByLabel waits until the values of ByLabel are these, except for errors of rounding. Several metrics of
+// a target, and several targets, do not change at the same time, and a failed scrape hides its series.
+func (s *Server) AwaitByLabel(t testing.TB, expression, label string, want map[string]float64) {
+	t.Helper()
+	testkit.Eventually(t, expression+" has the expected values", func() (bool, string) {
+		got, err := s.byLabel(t, expression, label)
+		if err != nil {
+			return false, err.Error()
+		}
+		var wrong []string
+		for of, value := range want {
+			const rounding = 1e-9
+			if g, there := got[of]; !there || math.Abs(g-value) > rounding*max(1, math.Abs(value)) {
+				wrong = append(wrong, fmt.Sprintf("%s: expected %v, got %v", of, value, g))
+			}
+		}
+		if len(wrong) > 0 || len(got) != len(want) {
+			const shown = 5
+			return false, fmt.Sprintf("%d values instead of %d, of which differ: %s", len(got), len(want), wrong[:min(shown, len(wrong))])
+		}
+		return true, ""
+	})
+}
+
+func (s *Server) byLabel(t testing.TB, expression, label string) (map[string]float64, error) {
+	t.Helper()
+	samples, err := s.query(expression)
+	if err != nil {
+		return nil, err
+	}
 	values := map[string]float64{}
 	for _, sample := range samples {
 		of, ok := sample.labels[label]
@@ -59,7 +92,7 @@ func (s *Server) ByLabel(t testing.TB, expression, label string) map[string]floa
 		}
 		values[of] = sample.value
 	}
-	return values
+	return values, nil
 }
 
 // Metadata is that of all metrics that were scraped, by their names.

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/test/kit"
@@ -92,5 +91,5 @@ func missing(t testing.TB) {
 	t.Skipf("no prometheus in PATH: %s", remedy)
 }
 
-// client has a bound for each request.
-var client = &http.Client{Timeout: 10 * time.Second}
+// client bounds the time of each request.
+var client = &http.Client{Timeout: testkit.Patience}

@@ -40,7 +40,7 @@ func AssertEqualConnectorStackPairingBatches(t *testing.T, tt *componenttest.Tel
 func AssertEqualConnectorStackPairingBreaks(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_stack_pairing_breaks",
-		Description: "Places in call streams where the knowledge of stacks ended, by cause. [Alpha]",
+		Description: "Places in call streams after which the open calls are not known, by cause. [Alpha]",
 		Unit:        "{break}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

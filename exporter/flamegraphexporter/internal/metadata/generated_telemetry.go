@@ -552,7 +552,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphFoldedPaths, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_folded_paths",
-		metric.WithDescription("Call paths that were folded into one below their caller to free memory. [Alpha]"),
+		metric.WithDescription("Call paths that were joined into one path below their caller to free memory. [Alpha]"),
 		metric.WithUnit("{path}"),
 	)
 	errs = errors.Join(errs, err)
@@ -666,7 +666,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphYieldedServices, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_yielded_services",
-		metric.WithDescription("Services that were replaced by others that had shown more. Their calls are in the other services. [Alpha]"),
+		metric.WithDescription("Services that were replaced by services with more data. Their calls are in (other services). [Alpha]"),
 		metric.WithUnit("{service}"),
 	)
 	errs = errors.Join(errs, err)

@@ -152,7 +152,7 @@ func AssertEqualExporterFlameGraphDuplicateSpans(t *testing.T, tt *componenttest
 func AssertEqualExporterFlameGraphFoldedPaths(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_folded_paths",
-		Description: "Call paths that were folded into one below their caller to free memory. [Alpha]",
+		Description: "Call paths that were joined into one path below their caller to free memory. [Alpha]",
 		Unit:        "{path}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -456,7 +456,7 @@ func AssertEqualExporterFlameGraphUncountedSpans(t *testing.T, tt *componenttest
 func AssertEqualExporterFlameGraphYieldedServices(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_yielded_services",
-		Description: "Services that were replaced by others that had shown more. Their calls are in the other services. [Alpha]",
+		Description: "Services that were replaced by services with more data. Their calls are in (other services). [Alpha]",
 		Unit:        "{service}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

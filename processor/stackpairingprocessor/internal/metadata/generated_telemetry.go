@@ -90,7 +90,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorStackPairingBreaks, err = builder.meter.Int64Counter(
 		"otelcol_processor_stack_pairing_breaks",
-		metric.WithDescription("Places in call streams where the knowledge of stacks ended, by cause. [Alpha]"),
+		metric.WithDescription("Places in call streams after which the open calls are not known, by cause. [Alpha]"),
 		metric.WithUnit("{break}"),
 	)
 	errs = errors.Join(errs, err)

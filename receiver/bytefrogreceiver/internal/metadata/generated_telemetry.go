@@ -201,7 +201,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverBytefrogNamesRemapped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_bytefrog_names_remapped",
-		metric.WithDescription("Messages with another text for a known method or exception ID. [Alpha]"),
+		metric.WithDescription("Messages with a new name for a method or exception ID that already has one. [Alpha]"),
 		metric.WithUnit("{name}"),
 	)
 	errs = errors.Join(errs, err)

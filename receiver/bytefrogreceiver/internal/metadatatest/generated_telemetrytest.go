@@ -328,7 +328,7 @@ func AssertEqualReceiverBytefrogNamesLate(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverBytefrogNamesRemapped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_bytefrog_names_remapped",
-		Description: "Messages with another text for a known method or exception ID. [Alpha]",
+		Description: "Messages with a new name for a method or exception ID that already has one. [Alpha]",
 		Unit:        "{name}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -168,7 +168,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverCtfFileBytesRead, err = builder.meter.Int64ObservableGauge(
 		"otelcol_receiver_ctf_file_bytes_read",
-		metric.WithDescription("Bytes of these files that were read, or left out because they were read before. Divided by bytes_found it is the progress. [Alpha]"),
+		metric.WithDescription("Bytes of packets in the files of all known traces that were read, or left out because they were read before. Divided by bytes_found it is the progress. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)

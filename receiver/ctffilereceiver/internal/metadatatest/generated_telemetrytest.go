@@ -118,7 +118,7 @@ func AssertEqualReceiverCtfFileBytesFound(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverCtfFileBytesRead(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_ctf_file_bytes_read",
-		Description: "Bytes of these files that were read, or left out because they were read before. Divided by bytes_found it is the progress. [Alpha]",
+		Description: "Bytes of packets in the files of all known traces that were read, or left out because they were read before. Divided by bytes_found it is the progress. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,

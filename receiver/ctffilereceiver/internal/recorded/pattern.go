@@ -29,7 +29,7 @@ func ParsePattern(text string) (Pattern, error) {
 		return Pattern{}, errors.New("expected a path, got none")
 	}
 	if text == "~" || strings.HasPrefix(text, "~/") {
-		return Pattern{}, errors.New("expected a path without ~, which is not expanded here (${env:HOME} is)")
+		return Pattern{}, errors.New("expected a path without ~, which the receiver does not expand: write ${env:HOME}")
 	}
 	absolute, err := filepath.Abs(text)
 	if err != nil {

@@ -77,11 +77,11 @@ func (d *Dialer) Connect(ctx context.Context, spoke greys.Protocol) (*session.Li
 	_ = conn.Close() // no command uses it
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%v: asking for the version by GP: %w", remote, err)
+		return nil, fmt.Errorf("%v: requesting the version by GP: %w", remote, err)
 	case d.Protocol == greys.ProtocolAuto && (speaks == gp.SpeaksConsole || speaks == gp.SpeaksNothing):
 		return d.consoleLink(), nil
 	case speaks == gp.SpeaksNothing:
-		return nil, fmt.Errorf("%v: %w: no answer to GP's request for the version within gp.probe_timeout (%v), nor to a line end", remote, ErrSilent, d.GP.ProbeTimeout)
+		return nil, fmt.Errorf("%v: %w: no answer to GP's request for the version within gp.probe_timeout (%v), and none to an empty line", remote, ErrSilent, d.GP.ProbeTimeout)
 	case speaks == gp.SpeaksConsole:
 		return nil, fmt.Errorf("%v: %w: set protocol to %s or %s", remote, gp.ErrConsole, greys.ProtocolConsole, greys.ProtocolAuto)
 	default:

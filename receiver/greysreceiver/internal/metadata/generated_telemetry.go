@@ -117,7 +117,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGreysCommands, err = builder.meter.Int64Counter(
 		"otelcol_receiver_greys_commands",
-		metric.WithDescription("Commands that ended, by how (ended: by their limit, or because they were complete; refused; unsupported; lost: with the connection, or because of unreadable data; timed_out: the server ended the session; unmatched: no class or method matches yet; stopped: by the receiver). [Alpha]"),
+		metric.WithDescription("Commands that ended, by outcome (ended: by their limit, or because they were complete; refused; unsupported; lost: with the connection, or because of unreadable data; timed_out: the server ended the session; unmatched: no class or method matches yet; stopped: by the receiver). [Alpha]"),
 		metric.WithUnit("{command}"),
 	)
 	errs = errors.Join(errs, err)

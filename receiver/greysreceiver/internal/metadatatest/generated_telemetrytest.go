@@ -40,7 +40,7 @@ func AssertEqualReceiverGreysBadReplies(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverGreysCommands(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_greys_commands",
-		Description: "Commands that ended, by how (ended: by their limit, or because they were complete; refused; unsupported; lost: with the connection, or because of unreadable data; timed_out: the server ended the session; unmatched: no class or method matches yet; stopped: by the receiver). [Alpha]",
+		Description: "Commands that ended, by outcome (ended: by their limit, or because they were complete; refused; unsupported; lost: with the connection, or because of unreadable data; timed_out: the server ended the session; unmatched: no class or method matches yet; stopped: by the receiver). [Alpha]",
 		Unit:        "{command}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -93,7 +93,7 @@ func (f *file) release() error {
 		return err
 	}
 	if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: remove it, agents try its port", err)
+		return fmt.Errorf("%w: remove the file, because agents connect to the port in it", err)
 	}
 	if f.madeDirectory {
 		// It stays if it has other files.

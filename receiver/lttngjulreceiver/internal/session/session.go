@@ -142,7 +142,7 @@ func (s *Session) identify(sent func()) error {
 	}
 	if err := c.wait(time.Now().Add(settings.Silence)); err != nil {
 		if errors.As(err, new(UnexpectedDataError)) {
-			err = fmt.Errorf("%w: an agent of 2.0 registers so: leave out `protocol: rfc`", err)
+			err = fmt.Errorf("%w: agents of protocol 2.0 register in this way: leave out `protocol: rfc`", err)
 		}
 		return err
 	}

@@ -65,8 +65,8 @@ type (
 
 	// Tree is one traced call with its callees.
 	Tree struct {
-		// Begin is the begin of the call. The zero value means that the server reports no clock: the tree then ends when
-		// it is received.
+		// Begin is the begin of the call. The zero value means that the server reports no clock: the tree then ends
+		// when it is received.
 		Begin time.Time `json:",omitzero"`
 		// TraceID is the ID of the trace that the call belongs to; zero means none.
 		TraceID [16]byte `json:",omitzero"`

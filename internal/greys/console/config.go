@@ -24,11 +24,11 @@ type Config struct {
 	// WriteTimeout limits the time to send a command; default 10 s.
 	WriteTimeout time.Duration
 	// AnswerTimeout limits the time for an expected answer: the counts of matched classes and methods, the rest of an
-	// answer, the next answer or the end, and, after each cycle, the next table of a [javamethods.MonitorCommand]; default 30
-	// s. A command that waits for calls has no limit. TCP keep-alive detects dead connections.
+	// answer, the next answer or the end, and, after each cycle, the next table of a [javamethods.MonitorCommand];
+	// default 30 s. A command that waits for calls has no limit. TCP keep-alive detects dead connections.
 	AnswerTimeout time.Duration
-	// ListTimeout limits the whole time of a command that ends by itself, such as a [javamethods.MethodsCommand]. The server
-	// can be silent until it has the complete list; default 5 min.
+	// ListTimeout limits the whole time of a command that ends by itself, such as a [javamethods.MethodsCommand]. The
+	// server can be silent until it has the complete list; default 5 min.
 	ListTimeout time.Duration
 	// AbortTimeout limits the wait for the end of an aborted command; default 5 s.
 	AbortTimeout time.Duration

@@ -163,8 +163,8 @@ type LineError struct{ Words string }
 
 func (e *LineError) Error() string { return e.Words }
 
-// ParseLine parses a line as a server does. Silence is the effect of a [javamethods.SessionsCommand] on the session. The
-// error is a *[LineError]. ParseLine knows only the commands of package greys.
+// ParseLine parses a line as a server does. Silence is the effect of a [javamethods.SessionsCommand] on the session.
+// The error is a *[LineError]. ParseLine knows only the commands of package javamethods.
 func ParseLine(line string) (javamethods.Command, Silence, error) {
 	all := arguments(line)
 	if len(all) == 0 {

@@ -17,8 +17,8 @@ import (
 // nothing is the data of a request without parameters.
 const nothing = "{}"
 
-// AppendCommand adds the data of a command's request and returns its type. The error is javamethods.ErrUnsupported if GP has
-// no such request or codes has no code for it. Otherwise it names the missing part of the command.
+// AppendCommand adds the data of a command's request and returns its type. The error is javamethods.ErrUnsupported if
+// GP has no such request or codes has no code for it. Otherwise it names the missing part of the command.
 func AppendCommand(to []byte, command javamethods.Command, codes Codes) (RequestType, []byte, error) {
 	requestType := codes.of(command)
 	if requestType == 0 {

@@ -34,8 +34,8 @@ func (e *ProtocolError) Error() string {
 	return fmt.Sprintf("byte %d: expected %s, got %s", e.Offset, e.Expected, e.Got)
 }
 
-// CodeError is the error for the return code of a failure. It wraps javamethods.ErrUnsupported for [TypeUnsupported], and
-// javamethods.ErrRefused for all codes except [VersionUnsupported].
+// CodeError is the error for the return code of a failure. It wraps javamethods.ErrUnsupported for [TypeUnsupported],
+// and javamethods.ErrRefused for all codes except [VersionUnsupported].
 type CodeError struct {
 	Code ReturnCode
 	// Text is the beginning of the reply's data; empty means none.

@@ -32,8 +32,8 @@ type Probed struct {
 	answer Answer
 }
 
-// Client returns a client of the probed connection of a GP server. Its first javamethods.VersionCommand uses the probe's
-// answer, and sends no request.
+// Client returns a client of the probed connection of a GP server. Its first javamethods.VersionCommand uses the
+// probe's answer, and sends no request.
 func (p Probed) Client(conn net.Conn, config Config) *Client {
 	c := NewClient(conn, config)
 	c.lastID, c.version = probeID, &p.answer

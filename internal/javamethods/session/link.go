@@ -27,13 +27,14 @@ type Dialect struct {
 	MaxAbandoned int
 	// Unconfirmed means that the server need not confirm a command before its first result.
 	Unconfirmed bool
-	// ListsRecords means that the server has no command that records calls, and lists the recorded calls of all clients.
+	// ListsRecords means that the server has no command that records calls, and lists the recorded calls of all
+	// clients.
 	ListsRecords bool
-	// MixesCalls means that the server keeps one begin of a call for each thread and command: times of methods that call
-	// each other are false.
+	// MixesCalls means that the server keeps one begin of a call for each thread and command: times of methods that
+	// call each other are false.
 	MixesCalls bool
-	// CountsSessions means that the server lists the sessions of all clients. NumbersSessions means that it reports only
-	// the session of the connection, and numbers all sessions in order.
+	// CountsSessions means that the server lists the sessions of all clients. NumbersSessions means that it reports
+	// only the session of the connection, and numbers all sessions in order.
 	CountsSessions, NumbersSessions bool
 }
 

@@ -47,8 +47,8 @@ type Logs struct {
 	problems [len(problemTexts)]string
 }
 
-// NewLogs opens the queue. Without a pipeline records are dropped. tracer is the namespace of events and attributes. off are
-// the disabled events.
+// NewLogs opens the queue. Without a pipeline records are dropped. tracer is the namespace of events and attributes.
+// off are the disabled events.
 func NewLogs(run *receiverkit.Run, tracer string, off map[string]bool, limits receiverkit.LogLimits, dropped func(n int, reason string)) *Logs {
 	l := &Logs{kit: run.Kit, off: off}
 	l.events, l.names = newNames(tracer)

@@ -47,8 +47,8 @@ type Server struct {
 	Host string
 }
 
-// instanceID returns the address of the server. A loopback host is replaced by the name of this machine, because servers
-// on other machines have the same loopback address.
+// instanceID returns the address of the server. A loopback host is replaced by the name of this machine, because
+// servers on other machines have the same loopback address.
 func (s *Server) instanceID() string {
 	name, port, err := net.SplitHostPort(s.Endpoint)
 	if err != nil || s.Host == "" {

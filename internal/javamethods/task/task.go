@@ -34,8 +34,8 @@ func (k Kind) String() string { return names[k] }
 // Instruments reports whether the server changes classes for the task. A reset restores them.
 func (k Kind) Instruments() bool { return k <= Records }
 
-// HasCommand reports whether a server has a command for the task. listsRecords means that the server only lists recorded
-// calls.
+// HasCommand reports whether a server has a command for the task. listsRecords means that the server only lists
+// recorded calls.
 func (k Kind) HasCommand(listsRecords bool) bool {
 	switch k {
 	case Records:

@@ -61,13 +61,14 @@ func (r *rbkitReceiver) Start(_ context.Context, run *receiverkit.Run) error {
 	return nil
 }
 
-// open opens the outputs of each signal that has a pipeline, and makes the servers.
+// open opens the outputs of each signal that has a pipeline, and makes the servers. The goroutine of the metrics reads the
+// servers, so it begins after them.
 func (r *rbkitReceiver) open(run *receiverkit.Run) {
 	r.out = newOutputs(run, r.config, r.counters)
-	r.out.metrics = newMetricsLoop(r.out, r.counters, r.living)
 	for i := range r.config.Servers {
 		r.servers = append(r.servers, session.New(r.out.sessionSettings(&r.config.Servers[i], r.dial)))
 	}
+	r.out.metrics = newMetricsLoop(r.out, r.counters, r.living)
 }
 
 // living returns the states of the processes that are connected, or were at some time since

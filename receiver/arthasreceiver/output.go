@@ -229,7 +229,8 @@ func (o *output) Result(t *task.Task, result arthas.Result, received session.Rec
 }
 
 // rows returns the rows of a cycle. The server's time is that of the last call, so the time of receipt is the end of the
-// cycle. Calls without a known duration count, and add no time.
+// cycle. A cycle with an unknown duration adds its calls and no
+// time, and has no mean.
 func rows(m *arthas.Monitor, at time.Time) []javamethods.MethodStatistics {
 	all := make([]javamethods.MethodStatistics, 0, len(m.Methods))
 	for i := range m.Methods {
@@ -238,7 +239,7 @@ func rows(m *arthas.Monitor, at time.Time) []javamethods.MethodStatistics {
 			continue
 		}
 		row := javamethods.MethodStatistics{
-			Time: at, Class: of.Class, Method: of.Method, Calls: of.Calls, Succeeded: of.Succeeded, Failed: of.Failed, HasMean: true, HasSum: true,
+			Time: at, Class: of.Class, Method: of.Method, Calls: of.Calls, Succeeded: of.Succeeded, Failed: of.Failed, HasMean: of.Sum.Known, HasSum: true,
 		}
 		if of.Sum.Known {
 			row.Sum, row.Mean = of.Sum.Duration, of.Sum.Duration/time.Duration(of.Calls)

@@ -130,7 +130,9 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 // Then they are cancelled, and their spans are held. The rest of the time is for these and other spans.
 func (e *Engine) finish(ctx context.Context) {
 	deadline, _ := ctx.Deadline()
+	defer e.delivery.isEnding.Store(false)
 	defer time.AfterFunc(time.Until(deadline)/4*3, func() {
+		e.delivery.isEnding.Store(true)
 		e.endBegun()
 		if e.cancel != nil {
 			e.cancel()

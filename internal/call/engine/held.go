@@ -45,6 +45,8 @@ type delivery struct {
 	goesOn bool
 	// life ends at the shutdown timeout. Nothing waits after that.
 	life context.Context
+	// isEnding: hand-overs under way no longer wait for room, because a shutdown waits for them.
+	isEnding atomic.Bool
 
 	// offering has room for one: the goroutine that offers held spans.
 	offering chan struct{}
@@ -106,14 +108,14 @@ func (d *delivery) deliver(ctx context.Context, build func() ptrace.Traces) {
 const holdInterval = 50 * time.Millisecond
 
 // hold holds traces for later. If there is no room the caller waits, and so does its sender. If
-// the caller's context ends, the spans are held without room, because their batches were
-// accepted. Only the end of a shutdown drops them.
+// the caller's context ends, or a shutdown no longer waits for it, the spans are held without room, because their
+// batches were accepted. Only the end of a shutdown drops them.
 func (d *delivery) hold(ctx context.Context, traces ptrace.Traces, err error) {
 	h := held{traces: traces, client: client.FromContext(ctx), spans: traces.SpanCount(), bytes: memoryOf(traces)}
 	if h.spans == 0 {
 		return
 	}
-	for !d.enqueue(h, err, ctx.Err() != nil) {
+	for !d.enqueue(h, err, ctx.Err() != nil || d.isEnding.Load()) {
 		select {
 		case <-d.life.Done():
 			d.dropped(h.spans, atShutdown, err)

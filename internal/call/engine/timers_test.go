@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -443,6 +444,30 @@ func TestAShutdownCountsAndLogsTheSpansOfAHandOverThatHangsUntilItsTimeout(t *te
 	lines := b.logs.FilterMessage("Dropped finished spans").FilterField(zap.String("reason", string(atShutdown))).All()
 	require.Len(t, lines, 1)
 	assert.EqualValues(t, 1, lines[0].ContextMap()["spans"])
+}
+
+// A hand-over that waits for room leaves time for the spans of other streams.
+func TestAShutdownEndsTheWaitForRoom(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Limits.MaxHeldMiB, c.ShutdownTimeout = 1, 2*time.Second })
+	b.handOver(batch{stream: 2, events: []string{"enter main"}})
+	waits, answer := make(chan struct{}), make(chan error, 1)
+	var once sync.Once
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
+		if b.Engine.next.(nextComponent).begun.Err() != nil && !b.delivery.isEnding.Load() {
+			return nil // no hand-over waits any more
+		}
+		if b.delivery.spans.Load() > 0 { // an offer by the hand-over that waits
+			once.Do(func() { close(waits) })
+		}
+		return errFull
+	})
+	td := traces(t, batch{stream: 1, events: many(16_000, "enter f", "exit f")})
+	go func() { answer <- b.ConsumeTraces(context.Background(), td) }()
+	<-waits
+	b.finish()
+	require.NoError(t, <-answer)
+	assert.Equal(t, 16_001, len(b.next.accepted()))
+	assert.Zero(t, b.sum("dropped_spans"))
 }
 
 // A hand-over that arrives in a shutdown does not wait for those under way.

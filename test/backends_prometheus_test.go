@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -141,13 +140,11 @@ type declared struct {
 	Attributes        []string
 }
 
-// declaredMetrics are those of all receivers that are played.
+// declaredMetrics are those of all receivers of the distribution. They are played.
 func declaredMetrics(t *testing.T) map[string]declared {
 	t.Helper()
-	paths, err := filepath.Glob("../receiver/*/metadata.yaml")
-	require.NoError(t, err)
 	all := map[string]declared{}
-	for _, path := range paths {
+	for _, path := range receiverMetadata(t) {
 		var metadata struct {
 			Metrics    map[string]declared
 			Attributes map[string]struct {

@@ -136,22 +136,31 @@ func playLogAgent(t *testing.T, portFile string) {
 	})
 }
 
-func TestTheConfigurationForJaegerAndPrometheusHasEveryReceiverOfRunningPrograms(t *testing.T) {
+// receiverMetadata returns the paths of metadata.yaml of the project's receivers in the distribution.
+func receiverMetadata(t *testing.T) (paths []string) {
+	t.Helper()
 	var manifest struct{ Receivers []struct{ Import string } }
 	text, err := os.ReadFile("../builder-config.yaml")
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(text, &manifest))
-	var ours []string
 	for _, r := range manifest.Receivers {
 		if r.Import != "" {
-			var metadata struct{ Type string }
-			text, err := os.ReadFile(filepath.Join("..", "receiver", filepath.Base(r.Import), "metadata.yaml"))
-			require.NoError(t, err)
-			require.NoError(t, yaml.Unmarshal(text, &metadata))
-			ours = append(ours, metadata.Type)
+			paths = append(paths, filepath.Join("..", "receiver", filepath.Base(r.Import), "metadata.yaml"))
 		}
 	}
-	require.NotEmpty(t, ours)
+	require.NotEmpty(t, paths)
+	return paths
+}
+
+func TestTheConfigurationForJaegerAndPrometheusHasEveryReceiverOfRunningPrograms(t *testing.T) {
+	var ours []string
+	for _, path := range receiverMetadata(t) {
+		var metadata struct{ Type string }
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, yaml.Unmarshal(text, &metadata))
+		ours = append(ours, metadata.Type)
+	}
 	const ofRecordings = "ctf_file" // it has a configuration of its own
 	require.Contains(t, ours, ofRecordings)
 	ours = slices.DeleteFunc(ours, func(receiver string) bool { return receiver == ofRecordings })

@@ -22,7 +22,8 @@ type Keep struct {
 	// took so long. An open one counts with its time so far. All later pieces of such a
 	// trace are kept too. 0: the criterion is off.
 	SlowerThan int64
-	// Errors keeps pieces with a call that an exception left, also if the call is left out.
+	// Errors keeps pieces with a call that an exception left, also if the call is left out. Then it also keeps the piece
+	// with the caller, whose LeftOut counts the error.
 	Errors bool
 	// Function reports whether pieces with a call of the function with this qualified name
 	// are kept, if the call took at least slowerThan nanoseconds, also if the call is left out. It is called once for each

@@ -61,6 +61,20 @@ func TestKeep(t *testing.T) {
 				kept error: 1 traces, 1 calls`,
 		},
 		{
+			name: "a left-out call that an exception leaves keeps the piece of its trace in which it ended, also while its caller is open",
+			settings: func(s *Settings) {
+				keep(&Keep{Errors: true, Threshold: NoThreshold, DecideAfter: time.Second})(s)
+				s.MinDuration = 15
+			},
+			do:   []act{batch("0 +main\n1 +a\n2 .\n3 -a\n4 +b\n5 ^b Boom"), after(time.Second), batch("6 +a\n7 .\n8 -a"), after(time.Second)},
+			want: `a#1 in #0 10..30 kept: error`,
+			counts: `left out 1
+				kept none: 1 traces, 1 calls
+				kept error: 1 traces, 1 calls
+				early at decide_after: 2`,
+			open: 1,
+		},
+		{
 			name: "a left-out short call of a wanted function keeps its trace, and not the next one",
 			settings: func(s *Settings) {
 				keep(&Keep{Threshold: NoThreshold, Function: anyCallOf("w")})(s)

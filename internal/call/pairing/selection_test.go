@@ -196,8 +196,12 @@ func (x *selection) drop(f *finished) {
 	}
 }
 
-// end notes whether the function of a call that ends keeps its trace, also if the call is dropped or left out.
+// end notes whether the function of a call that ends keeps its trace, also if the call is dropped or left out. In the same way it
+// notes errors.
 func (x *selection) end(f *finished) {
+	if f.Unwound {
+		x.failed[f.Trace] = true
+	}
 	if x.keep.Function != nil {
 		if least, wanted := x.keep.Function(f.Function.Qualified); wanted && f.End-f.Start >= least {
 			x.named[f.Trace] = true
@@ -280,7 +284,7 @@ func (w *world) playSelecting() string {
 		w.settings.MinDuration, w.settings.MaxSpansPerTrace = 0, 0
 	}
 	keep := w.plan.keep()
-	if keep.Function != nil && w.settings.MinDuration+int64(w.settings.MaxDepth) > 0 {
+	if (keep.Function != nil || keep.Errors) && w.settings.MinDuration+int64(w.settings.MaxDepth) > 0 {
 		// A left-out call does not count in its trace, and begins none. Without these settings it has the same trace in a
 		// stream that does not leave it out.
 		w.settings.MaxSpansPerTrace, w.settings.TraceRoot = 0, nil

@@ -512,9 +512,10 @@ func (s *stacks) leaveOut(l *lane, f, parent *frame, o *outcome) bool {
 		return false
 	}
 	s.out.Counters.LeftOut++
-	if u := s.traces.undecided; u != nil && u.wants(f.function, o.end-f.start) {
-		if trace := l.traceOf(f); trace != noTrace {
-			u.waiting(trace).named = true
+	if u := s.traces.undecided; u != nil {
+		failed, wanted := o.unwound && u.keep.Errors, u.wants(f.function, o.end-f.start)
+		if failed || wanted {
+			u.judgeLeftOut(l.traceOf(f), failed, wanted)
 		}
 	}
 	if !tooDeep {

@@ -258,6 +258,16 @@ func (u *undecided) judge(t *waitingTrace, function uint32, took int64, isRoot, 
 	t.named = t.named || u.wants(function, took)
 }
 
+// judgeLeftOut notes the criteria that apply to a left-out call, which has no record. Its caller can stay open for longer than
+// this piece of the trace.
+func (u *undecided) judgeLeftOut(trace uint32, failed, wanted bool) {
+	if trace == noTrace {
+		return
+	}
+	t := u.waiting(trace)
+	t.failed, t.named = t.failed || failed, t.named || wanted
+}
+
 // wants reports whether Keep.Function applies to a call.
 func (u *undecided) wants(function uint32, took int64) bool {
 	if u.keep.Function == nil {

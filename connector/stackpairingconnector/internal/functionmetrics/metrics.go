@@ -56,8 +56,8 @@ func New(settings Settings) *Metrics {
 type Stream struct {
 	metrics *Metrics
 	series  *series
-	// full is the bound that was full for the origin of the stream.
-	full bound
+	// originFull is the bound that was full for the origin of the stream.
+	originFull bound
 	// counted are the names that addedBytes contains.
 	counted names
 }
@@ -83,7 +83,7 @@ func (of *Stream) Open(from *origin.Origin, start pcommon.Timestamp) {
 	}
 	s.streams++
 	s.ended, s.final, s.isAnswered, s.mustEnd = 0, 0, false, false
-	of.series, of.full = s, full
+	of.series, of.originFull = s, full
 }
 
 // seriesOf returns the series of an origin, which may be new, or those of the unnamed origin and the bound
@@ -166,7 +166,7 @@ func (s *Settings) maxAddedBytes() int {
 // merge adds all growth to the series.
 func (m *Metrics) merge() {
 	for _, g := range m.added {
-		g.stream.series.merge(&m.shared, g.Increment, g.stream.full)
+		g.stream.series.merge(&m.shared, g.Increment, g.stream.originFull)
 		g.stream.counted = names{}
 	}
 	clear(m.added)
@@ -213,8 +213,8 @@ func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.
 // end as soon as theirs are.
 func (m *Metrics) Hurry() { m.isHurried = true }
 
-// endInterval notes whether series have no streams any more, and whether they must end. It reports whether they can be
-// forgotten, because they have no points.
+// endInterval notes whether series have no streams any more, and whether they must end: they have expired, a bound was full, or
+// the memory budget demands memory. It reports whether they can be forgotten, because they have no points.
 func (m *Metrics) endInterval(s *series, now pcommon.Timestamp) bool {
 	s.durations, s.counts = pmetric.ExponentialHistogramDataPointSlice{}, pmetric.NumberDataPointSlice{}
 	switch {

@@ -93,7 +93,7 @@ type ProfilesConfig struct {
 type LimitsConfig struct {
 	engine.LimitsConfig `mapstructure:",squash"`
 	// MaxUndecidedMiB is the memory for finished calls of traces that are not decided yet. Beyond it
-	// the oldest trace is decided with its calls so far.
+	// traces are decided with their calls so far, first those of all streams that wait longest.
 	MaxUndecidedMiB int `mapstructure:"max_undecided_mib"`
 	// MaxSumsMiB is the memory of sums: a half for metrics, and a half for profiles. Functions, paths and
 	// resources without room are counted together.

@@ -245,9 +245,9 @@ func (e *Engine) acceptAll(ctx context.Context, td ptrace.Traces) error {
 	for _, c := range batches {
 		e.accept(ctx, c)
 		// One batch of a call may be what another waits for.
-		e.lighten(ctx, e.maxBytes+room)
+		e.boundMemory(ctx, e.maxBytes+room)
 	}
-	e.lighten(ctx, e.maxBytes)
+	e.boundMemory(ctx, e.maxBytes)
 	return nil
 }
 

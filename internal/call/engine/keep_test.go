@@ -90,6 +90,20 @@ func TestATraceOfAQuietProgramIsDecidedInTime(t *testing.T) {
 	b.finish()
 }
 
+// A thread that blocks inside a call makes no events. The call is slow all the same, and the calls before are kept with it.
+func TestTheCallsBeforeALongSilenceAreKeptWithTheirSlowRoot(t *testing.T) {
+	keep := &pairing.Keep{SlowerThan: (19 * time.Second).Nanoseconds(), Threshold: pairing.NoThreshold, DecideAfter: 20 * time.Second}
+	b := newBedKeeping(t, keep, &next{})
+	b.handOver(batch{stream: 1, events: []string{"enter main", "enter f", "exit f"}})
+	for range 4 { // an agent that is alive sends empty batches
+		b.pass(5 * time.Second)
+		b.handOver(batch{stream: 1, first: 3})
+	}
+	b.tick()
+	assert.Equal(t, []string{"s1/f 1"}, b.next.accepted())
+	b.finish()
+}
+
 // Behind a limiter it is unknown for how many traces a kept one stands.
 func TestOnlySpansWithoutALimiterHaveAThreshold(t *testing.T) {
 	for want, limiter := range map[string]*pairing.Limiter{

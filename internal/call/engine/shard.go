@@ -451,13 +451,13 @@ func (sh *shard) decideUntil(id callevent.StreamID, last time.Duration, enough f
 	return since, waits
 }
 
-// lighten frees memory of the stream under a bound, if the stream is there, and returns the bytes that it held:
+// freeMemory frees memory of the stream under a bound, if the stream is there, and returns the bytes that it held:
 //
 //  1. For the memory budget it decides the traces of the stream early.
 //  2. If that frees nothing, the stream gives up its gaps, oldest first, until memory is free.
 //  3. If no event waits either, it forgets its names and open frames.
 //  4. If that frees nothing, the stream ends.
-func (sh *shard) lighten(id callevent.StreamID, by bound, f *finished) (held int64) {
+func (sh *shard) freeMemory(id callevent.StreamID, by bound, f *finished) (held int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	s := sh.streams[id]

@@ -47,8 +47,8 @@ type streams struct {
 	// maxBytes bounds the memory of streams. reserved is for calls under way.
 	maxBytes int64
 	reserved atomic.Int64
-	// lightening is held while streams are brought below maxBytes.
-	lightening sync.Mutex
+	// bounding is held while streams are brought below maxBytes.
+	bounding sync.Mutex
 	// deciding is held while the undecided calls are brought below their bound.
 	deciding sync.Mutex
 	memory   memory
@@ -267,7 +267,7 @@ func (s *streams) expire(ctx context.Context) {
 	for i := range s.shards {
 		s.deliverAll(ctx, s.shards[i].expire(now, s.cfg.IdleTimeout, fresh))
 	}
-	s.lighten(ctx, s.maxBytes)
+	s.boundMemory(ctx, s.maxBytes)
 }
 
 // offerUntil offers the held spans until they are accepted or ctx is done.
@@ -281,7 +281,7 @@ func (s *streams) offerUntil(ctx context.Context) {
 	}
 }
 
-// lighten keeps the memory of all streams below most bytes, and that of the engine within
+// boundMemory keeps the memory of all streams below most bytes, and that of the engine within
 // the memory budget of the process:
 //
 //  1. It frees memory that is not in use.
@@ -292,12 +292,12 @@ func (s *streams) offerUntil(ctx context.Context) {
 //
 // It runs after a batch was accepted, because the batch may be the missing one. Other callers
 // wait meanwhile, because finished spans have to be delivered before more is accepted.
-func (s *streams) lighten(ctx context.Context, most int64) {
+func (s *streams) boundMemory(ctx context.Context, most int64) {
 	if over, _ := s.over(most); over <= 0 {
 		return
 	}
-	s.lightening.Lock()
-	defer s.lightening.Unlock()
+	s.bounding.Lock()
+	defer s.bounding.Unlock()
 	if over, _ := s.over(most); over > 0 {
 		for i := range s.shards {
 			s.shards[i].spare()
@@ -348,7 +348,7 @@ func (s *streams) makeRoom(ctx context.Context, in *shard, id callevent.StreamID
 		defer cancel()
 		f.Full, f.unheld = func() { s.deliver(ctx, f) }, true
 	}
-	held := in.lighten(id, by, f)
+	held := in.freeMemory(id, by, f)
 	s.telemetry.ShedStreams.Add(ctx, 1, s.telemetry.bounds[by])
 	if line := s.burst.Check(zap.WarnLevel, "Call streams hold too much memory: the largest one gave up its oldest gap, or its names and open calls"); line != nil {
 		line.Write(zap.String("bound", string(by)), zap.Stringer("stream", id), zap.Int64("stream_bytes", held), zap.Int64("excess_bytes", over),
@@ -413,8 +413,9 @@ func (s *streams) boundStreams(ctx context.Context, newest callevent.StreamID) {
 // It looks at all streams once for that, and not for each hand-over.
 const decidedShare = 8
 
-// boundUndecided decides the oldest traces early if too many calls wait. Other callers wait meanwhile,
-// because memory has to be freed before more is accepted.
+// boundUndecided decides traces early if too many calls wait: of all streams, first the trace whose first waiting call ended
+// first, by the engine's clock. Of traces with the same time any one is first. Other callers wait meanwhile, because memory has to
+// be freed before more is accepted.
 func (s *streams) boundUndecided(ctx context.Context) {
 	keep := s.settings.Keep
 	if keep == nil || keep.Excess() == 0 {
@@ -498,7 +499,7 @@ func (s *streams) giveWay(ctx context.Context, stopped <-chan struct{}) {
 			if s.sums != nil {
 				s.sums.GiveWay()
 			}
-			s.lighten(ctx, math.MaxInt64)
+			s.boundMemory(ctx, math.MaxInt64)
 		}
 	}
 }

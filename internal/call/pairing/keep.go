@@ -19,14 +19,15 @@ import (
 // which is decided on its own.
 type Keep struct {
 	// SlowerThan is in nanoseconds. A trace is kept if a call without a caller in the trace
-	// took so long. An open one counts with its time so far. All later pieces of such a
+	// took so long. An open one counts with its time so far, also while the stream is silent. All later pieces of such a
 	// trace are kept too. 0: the criterion is off.
 	SlowerThan int64
-	// Errors keeps pieces with a call that an exception left, also if the call is left out.
+	// Errors keeps pieces with a call that an exception left, also if the call is left out. Then it also keeps the piece
+	// with the caller, whose LeftOut counts the error.
 	Errors bool
 	// Function reports whether pieces with a call of the function with this qualified name
-	// are kept, if the call took at least slowerThan nanoseconds, also if the call is left out. It is called once for each
-	// function of a stream; nil: no function is wanted.
+	// are kept, if the call took at least slowerThan nanoseconds, also if the call is left out. An open call counts with
+	// its time so far. Function is called once for each function of a stream; nil: no function is wanted.
 	Function func(qualified string) (slowerThan int64, wanted bool)
 	// Threshold keeps traces by the random number R of their IDs, below 2^56: those with R >=
 	// Threshold. All pieces of a trace have the same R. NoThreshold keeps none, and 0 all.

@@ -61,6 +61,20 @@ func TestKeep(t *testing.T) {
 				kept error: 1 traces, 1 calls`,
 		},
 		{
+			name: "a left-out call that an exception leaves keeps the piece of its trace in which it ended, also while its caller is open",
+			settings: func(s *Settings) {
+				keep(&Keep{Errors: true, Threshold: NoThreshold, DecideAfter: time.Second})(s)
+				s.MinDuration = 15
+			},
+			do:   []act{batch("0 +main\n1 +a\n2 .\n3 -a\n4 +b\n5 ^b Boom"), after(time.Second), batch("6 +a\n7 .\n8 -a"), after(time.Second)},
+			want: `a#1 in #0 10..30 kept: error`,
+			counts: `left out 1
+				kept none: 1 traces, 1 calls
+				kept error: 1 traces, 1 calls
+				early at decide_after: 2`,
+			open: 1,
+		},
+		{
 			name: "a left-out short call of a wanted function keeps its trace, and not the next one",
 			settings: func(s *Settings) {
 				keep(&Keep{Threshold: NoThreshold, Function: anyCallOf("w")})(s)
@@ -145,6 +159,72 @@ func TestKeep(t *testing.T) {
 			counts: `kept ratio: 1 traces, 1 calls
 				early at decide_after: 1`,
 			open: 1,
+		},
+		{
+			name:     "an open root is slow after a silence, because its thread is still inside it",
+			settings: slow(&Keep{DecideAfter: time.Second}),
+			do:       []act{batch("0 +a\n1 +b\n2 -b"), after(time.Second), batch("3@40 +b\n4@45 -b\n5@46 -a\n6@47 +a\n7@48 -a")},
+			want: `
+				a#0 0..46 kept: slow
+				b#1 in #0 10..20 kept: slow
+				b#3 in #0 40..45 kept: slow`,
+			counts: `kept none: 1 traces, 1 calls
+				kept slow: 2 traces, 3 calls
+				early at decide_after: 1`,
+		},
+		{
+			name:     "events after a silence have times of their own, so the silence does not count twice",
+			settings: slow(&Keep{MaxBytes: 1}),
+			do: []act{
+				batch("0 +a\n1 +b\n2 -b"), func(r *rig) { r.now += time.Second }, batch("3@21 +b\n4@22 -b"), decideOldest,
+			},
+			counts: `kept none: 2 traces, 2 calls
+				early at max_undecided_mib: 2`,
+			open: 1,
+		},
+		{
+			name:     "while an earlier event is missing the end of a root may wait, so a silence does not count",
+			settings: slow(&Keep{}),
+			do: []act{
+				batch("0 +a\n1 +b\n2 -b"), batch("4 -a"), func(r *rig) { r.now += time.Second }, batch(""), decideOldest, batch("3 -b"),
+			},
+			counts: `orphans 1
+				kept none: 2 traces, 2 calls
+				early at max_undecided_mib: 1`,
+		},
+		{
+			name: "an open call of a wanted function keeps all pieces of its trace until it ends",
+			settings: keep(&Keep{Threshold: NoThreshold, Function: func(qualified string) (int64, bool) {
+				return 20, qualified == "w"
+			}}),
+			do: []act{
+				batch("0 +a\n1 +b\n2 -b\n3 +w"), decideOldest, batch("4 +b\n5 -b"), decideOldest,
+				batch("6 +b\n7 -b\n8 -w"), decideOldest, batch("9 +b\n10 -b"), decideOldest,
+			},
+			want: `
+				w#3 in #0 30..80 kept: function
+				b#4 in #3 40..50 kept: function
+				b#6 in #3 60..70 kept: function`,
+			counts: `kept none: 2 traces, 2 calls
+				kept function: 2 traces, 3 calls
+				early at max_undecided_mib: 4`,
+			open: 1,
+		},
+		{
+			name: "an open call that is too deep keeps its trace too, and no other trace of its lane",
+			settings: func(s *Settings) {
+				keep(&Keep{Threshold: NoThreshold, Function: anyCallOf("w")})(s)
+				s.MaxDepth, s.TraceRoot = 3, func(f string) bool { return f == "r" }
+			},
+			do: []act{batch("0 +a\n1 +b\n2 -b\n3 +r\n4 +b\n5 -b\n6 +x\n7 +w"), decideOldest, decideOldest, batch("8 -w\n9 -x\n10 -r\n11 -a")},
+			want: `
+				r#3 in #0 30..100 trace 3 root from 0 kept: function
+				b#4 in #3 40..50 trace 3 kept: function
+				x#6 in #3 60..90 trace 3 left out 1 calls, 0 errors, 10 ns kept: function`,
+			counts: `left out 1
+				kept none: 2 traces, 2 calls
+				kept function: 2 traces, 3 calls
+				early at max_undecided_mib: 2`,
 		},
 		{
 			name:     "once an open root is slow, all further pieces are kept",

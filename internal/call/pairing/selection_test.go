@@ -25,6 +25,10 @@ type selection struct {
 	waiting map[uint64]*piece
 	// slow are traces that stay slow. forgotten are traces whose ID alone decided.
 	slow, forgotten map[uint64]bool
+	// heard is the time of the last event, and heardAt the monotonic time of the first step after which it was the last, or of the
+	// last step after which an event waited.
+	heard   int64
+	heardAt time.Duration
 	// failed and named are traces with dropped or left-out calls since their last decision to which these criteria apply.
 	failed, named map[uint64]bool
 	// callers are the calls with callees. ended are the calls of each lane so far.
@@ -58,6 +62,9 @@ func (x *selection) step() {
 			x.waiting[f.Trace] = p
 		}
 		p.calls = append(p.calls, f)
+	}
+	if s := x.all.stream; s.order.window.count > 0 || s.stacks.clock.now != x.heard {
+		x.heard, x.heardAt = s.stacks.clock.now, x.all.now
 	}
 	grows := map[uint64]bool{}
 	for _, t := range x.all.stream.stacks.traces.all {
@@ -196,8 +203,12 @@ func (x *selection) drop(f *finished) {
 	}
 }
 
-// end notes whether the function of a call that ends keeps its trace, also if the call is dropped or left out.
+// end notes whether the function of a call that ends keeps its trace, also if the call is dropped or left out. In the same way it
+// notes errors.
 func (x *selection) end(f *finished) {
+	if f.Unwound {
+		x.failed[f.Trace] = true
+	}
 	if x.keep.Function != nil {
 		if least, wanted := x.keep.Function(f.Function.Qualified); wanted && f.End-f.Start >= least {
 			x.named[f.Trace] = true
@@ -207,8 +218,8 @@ func (x *selection) end(f *finished) {
 
 func (x *selection) criterion(root uint64, calls []finished) Criterion {
 	k := x.keep
-	longest := x.longestOpen(root)
-	failed, named := x.failed[root], x.named[root]
+	longest, wanted := x.open(root)
+	failed, named := x.failed[root], x.named[root] || wanted
 	delete(x.failed, root)
 	delete(x.named, root)
 	for _, f := range calls {
@@ -233,17 +244,23 @@ func (x *selection) criterion(root uint64, calls []finished) Criterion {
 	return CriterionNone
 }
 
-// longestOpen is the time so far of the longest open call of a trace.
-func (x *selection) longestOpen(root uint64) (longest int64) {
+// open is the time so far of the longest open call of a trace. It also reports whether an open call keeps the trace by its function.
+func (x *selection) open(root uint64) (longest int64, wanted bool) {
 	s := &x.all.stream.stacks
 	for _, l := range s.lanes {
 		for _, f := range l.frames {
-			if f.trace != noTrace && s.traces.all[f.trace].root == root {
-				longest = max(longest, s.clock.now-f.start)
+			if trace := l.traceOf(&f); trace == noTrace || s.traces.all[trace].root != root {
+				continue
+			}
+			soFar := x.heard - f.start + int64(x.all.now-x.heardAt)
+			longest = max(longest, soFar)
+			if x.keep.Function != nil {
+				least, is := x.keep.Function(s.names.functions[f.function].name.Qualified)
+				wanted = wanted || is && soFar >= least
 			}
 		}
 	}
-	return longest
+	return longest, wanted
 }
 
 // keep are the criteria of a plan.
@@ -251,7 +268,7 @@ func (p plan) keep() *Keep {
 	r := p.dice(40)
 	k := &Keep{
 		SlowerThan:  []int64{0, 4_000_000, 30_000_000, 100_000_000}[r.IntN(4)],
-		Errors:      r.IntN(4) == 0,
+		Errors:      r.IntN(2) == 0,
 		Threshold:   []uint64{NoThreshold, NoThreshold, 0, 1 << 55, 7 << 53}[r.IntN(5)],
 		DecideAfter: time.Duration(r.IntN(3)) * 20 * time.Second,
 		// Most calls last some steps of the clock.
@@ -280,7 +297,7 @@ func (w *world) playSelecting() string {
 		w.settings.MinDuration, w.settings.MaxSpansPerTrace = 0, 0
 	}
 	keep := w.plan.keep()
-	if keep.Function != nil && w.settings.MinDuration+int64(w.settings.MaxDepth) > 0 {
+	if (keep.Function != nil || keep.Errors) && w.settings.MinDuration+int64(w.settings.MaxDepth) > 0 {
 		// A left-out call does not count in its trace, and begins none. Without these settings it has the same trace in a
 		// stream that does not leave it out.
 		w.settings.MaxSpansPerTrace, w.settings.TraceRoot = 0, nil

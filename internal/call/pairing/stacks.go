@@ -512,9 +512,10 @@ func (s *stacks) leaveOut(l *lane, f, parent *frame, o *outcome) bool {
 		return false
 	}
 	s.out.Counters.LeftOut++
-	if u := s.traces.undecided; u != nil && u.wants(f.function, o.end-f.start) {
-		if trace := l.traceOf(f); trace != noTrace {
-			u.waiting(trace).named = true
+	if u := s.traces.undecided; u != nil {
+		failed, wanted := o.unwound && u.keep.Errors, u.wants(f.function, o.end-f.start)
+		if failed || wanted {
+			u.judgeLeftOut(l.traceOf(f), failed, wanted)
 		}
 	}
 	if !tooDeep {
@@ -585,7 +586,8 @@ func (s *stacks) decideOldest(by Early) bool {
 	if u == nil || u.oldest == noTrace {
 		return false
 	}
-	criterion := u.decide(u.oldest, s.traces.all[u.oldest].root, s.soFar(u.oldest), false, s.out)
+	s.judgeOpen(u.oldest)
+	criterion := u.decide(u.oldest, s.traces.all[u.oldest].root, false, s.out)
 	s.out.Counters.Keep.Early[by][criterion]++
 	return true
 }
@@ -606,19 +608,27 @@ func (s *stacks) decideOverdue(now time.Duration) {
 	}
 }
 
-// soFar is the time of the longest open call that has no caller in the trace. All frames of a
-// trace are on one lane, so it is the lowest of them.
-func (s *stacks) soFar(trace uint32) int64 {
-	index, ok := s.laneIDs[s.traces.undecided.laneOf(trace)]
+// judgeOpen notes the criteria that apply to the open calls of a trace, with their time so far. All frames of a trace are
+// on one lane. The lowest is the longest of those without a caller in the trace. A frame that is too deep for a trace counts
+// in that of the frames below it.
+func (s *stacks) judgeOpen(trace uint32) {
+	u := s.traces.undecided
+	index, ok := s.laneIDs[u.laneOf(trace)]
 	if !ok {
-		return 0
+		return
 	}
-	for _, f := range s.lanes[index].frames {
-		if f.trace == trace {
-			return s.clock.now - f.start
+	now, in, isLowest := s.clock.now+u.silence(s.clock.now), noTrace, true
+	for i := range s.lanes[index].frames {
+		f := &s.lanes[index].frames[i]
+		if f.trace != noTrace {
+			in = f.trace
 		}
+		if in != trace {
+			continue
+		}
+		u.judge(u.waiting(trace), f.function, now-f.start, isLowest, false)
+		isLowest = false
 	}
-	return 0
 }
 
 // rename applies the renames of a batch to lanes and to their open frames.

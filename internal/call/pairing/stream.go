@@ -58,6 +58,7 @@ func (s *Stream) Accept(b *callevent.Batch, now time.Duration, out *Output) {
 // finish ends a method that writes to an output. The stream must not keep the output, which
 // belongs to its caller. An ended stream frees its memory.
 func (s *Stream) finish() {
+	s.noteStep()
 	if s.order.ended {
 		s.stacks.releaseContinuations()
 		s.order.freeEnded()
@@ -65,6 +66,11 @@ func (s *Stream) finish() {
 		s.names, s.stacks = names{}, stacks{settings: s.settings, names: &s.names}
 	}
 	s.stacks.out = nil
+}
+
+// noteStep notes when the last event arrived.
+func (s *Stream) noteStep() {
+	s.stacks.traces.undecided.noteStep(s.stacks.clock.now, s.order.window.count > 0)
 }
 
 // Due reports whether Expire has work: a number is missing or a trace waits for too long, or
@@ -84,6 +90,7 @@ func (s *Stream) Expire(now time.Duration, out *Output) {
 	defer s.finish()
 	s.stacks.traces.undecided.setNow(now)
 	s.order.expire(now)
+	s.noteStep()
 	if !s.order.ended {
 		s.stacks.decideOverdue(now)
 	}

@@ -85,7 +85,7 @@ func (t *openTraces) release(id uint32, out *Output) {
 	}
 	t.free = append(t.free, id)
 	if t.undecided != nil {
-		t.undecided.decide(id, of.root, 0, true, out)
+		t.undecided.decide(id, of.root, true, out)
 	}
 }
 

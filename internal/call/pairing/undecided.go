@@ -26,6 +26,10 @@ type undecided struct {
 	oldest, newest uint32
 	// now is the latest monotonic time that the stream has received.
 	now time.Duration
+	// heard is the time of the stream's last event, by its own clock, and heardAt the monotonic time at which it arrived, or at
+	// which an event waited last.
+	heard   int64
+	heardAt time.Duration
 
 	// The items of all lists of traces.
 	records    arena[record]
@@ -258,6 +262,16 @@ func (u *undecided) judge(t *waitingTrace, function uint32, took int64, isRoot, 
 	t.named = t.named || u.wants(function, took)
 }
 
+// judgeLeftOut notes the criteria that apply to a left-out call, which has no record. Its caller can stay open for longer than
+// this piece of the trace.
+func (u *undecided) judgeLeftOut(trace uint32, failed, wanted bool) {
+	if trace == noTrace {
+		return
+	}
+	t := u.waiting(trace)
+	t.failed, t.named = t.failed || failed, t.named || wanted
+}
+
 // wants reports whether Keep.Function applies to a call.
 func (u *undecided) wants(function uint32, took int64) bool {
 	if u.keep.Function == nil {
@@ -285,15 +299,13 @@ func (u *undecided) learnFunctions() {
 	}
 }
 
-// decide keeps or forgets the waiting calls of a trace with this root. soFar is the time of
-// its longest open call without a caller in the trace. ended: the trace can have no further
+// decide keeps or forgets the waiting calls of a trace with this root. ended: the trace can have no further
 // calls. It returns the criterion that applies.
-func (u *undecided) decide(id uint32, root uint64, soFar int64, ended bool, out *Output) (by Criterion) {
+func (u *undecided) decide(id uint32, root uint64, ended bool, out *Output) (by Criterion) {
 	if int(id) >= len(u.traces) {
 		return CriterionNone
 	}
 	t := &u.traces[id]
-	t.slow = t.slow || u.isSlow(soFar)
 	if spans := t.records.count; spans > 0 {
 		u.dequeue(id)
 		calls := uint64(spans + t.folded)
@@ -451,6 +463,22 @@ func (u *undecided) time(now time.Duration) time.Duration {
 		return u.keep.Now()
 	}
 	return now
+}
+
+// noteStep notes at the end of a step whether the stream's clock has advanced to another time. waits: events wait for missing ones.
+func (u *undecided) noteStep(clock int64, waits bool) {
+	if u != nil && (waits || clock != u.heard) {
+		u.heard, u.heardAt = clock, u.now
+	}
+}
+
+// silence is the time in nanoseconds since the last event, if clock is the time of that event. A thread that makes no calls has
+// no events, and its open calls go on.
+func (u *undecided) silence(clock int64) int64 {
+	if clock != u.heard {
+		return 0
+	}
+	return int64(u.time(u.now) - u.heardAt)
 }
 
 // oldestSince returns the time since which the oldest waiting call waits.

@@ -711,6 +711,39 @@ func TestAnExemplarWithoutItsCallWaits(t *testing.T) {
 	assert.Equal(t, "0/4 1 at 9;", got[key("b", "g")].exemplars)
 }
 
+// The owner can fail to take all sums in many intervals. An exemplar that waits never keeps the place of a new one, and new ones
+// keep theirs.
+func TestExemplarsThatWaitMakeRoomForNewOnes(t *testing.T) {
+	g, h := "g"+strings.Repeat("n", 100_000), "h"+strings.Repeat("n", 100_000)
+	for name, settings := range map[string]Settings{
+		"in number": {MaxFunctions: 2},
+		"in bytes":  {MaxFunctions: 100, MaxBytes: 8 * (2*(bytesOfExemplar+len(g)) + 10)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := New(settings)
+			s, blocked, x := m.Open(originOf("a"), start), m.NewStream(), NewExemplars(settings)
+			x.Set(blocked, g, Exemplar{SpanID: pcommon.SpanID{7: 1}, Time: 8 * second})
+			x.Set(blocked, h, Exemplar{SpanID: pcommon.SpanID{7: 2}, Time: 8 * second})
+			for range 3 {
+				next := NewExemplars(settings)
+				next.Add(m.TakeUnknown(x))
+				x = next
+				assert.Len(t, x.latest, 2, "exemplars wait while there is room")
+			}
+			x.Set(s, "f", Exemplar{SpanID: pcommon.SpanID{7: 3}, Time: 9 * second})
+			late := NewExemplars(settings)
+			late.Set(blocked, g, Exemplar{SpanID: pcommon.SpanID{7: 4}, Time: 8 * second})
+			late.Set(blocked, h, Exemplar{SpanID: pcommon.SpanID{7: 5}, Time: 8 * second})
+			x.Add(m.TakeUnknown(late))
+			s.Add(incrementOf(ended{function: "f", durations: []int64{10}}))
+			got := pointsOf(t, m.Interval(start+second, x))
+			assert.Equal(t, "0/3 1 at 9;", got[pointOf("a", "code.function.calls", "f", "")].exemplars)
+			assert.Len(t, x.latest, 2)
+			assert.Equal(t, 2*bytesOfExemplar+1+len(g), x.Bytes())
+		})
+	}
+}
+
 // The duration of such a call is in the rest. Its function counts the call.
 func TestAnExemplarWithoutRoomForItsErrorTypeIsAtItsFunction(t *testing.T) {
 	m := New(Settings{MaxFunctions: 100, MaxNameBytes: 10})

@@ -56,8 +56,8 @@ func New(settings Settings) *Metrics {
 type Stream struct {
 	metrics *Metrics
 	series  *series
-	// full is the bound that was full for the origin of the stream.
-	full bound
+	// originFull is the bound that was full for the origin of the stream.
+	originFull bound
 	// counted are the names that addedBytes contains.
 	counted names
 }
@@ -83,7 +83,7 @@ func (of *Stream) Open(from *origin.Origin, start pcommon.Timestamp) {
 	}
 	s.streams++
 	s.ended, s.final, s.isAnswered, s.mustEnd = 0, 0, false, false
-	of.series, of.full = s, full
+	of.series, of.originFull = s, full
 }
 
 // seriesOf returns the series of an origin, which may be new, or those of the unnamed origin and the bound
@@ -166,7 +166,7 @@ func (s *Settings) maxAddedBytes() int {
 // merge adds all growth to the series.
 func (m *Metrics) merge() {
 	for _, g := range m.added {
-		g.stream.series.merge(&m.shared, g.Increment, g.stream.full)
+		g.stream.series.merge(&m.shared, g.Increment, g.stream.originFull)
 		g.stream.counted = names{}
 	}
 	clear(m.added)
@@ -213,8 +213,8 @@ func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.
 // end as soon as theirs are.
 func (m *Metrics) Hurry() { m.isHurried = true }
 
-// endInterval notes whether series have no streams any more, and whether they must end. It reports whether they can be
-// forgotten, because they have no points.
+// endInterval notes whether series have no streams any more, and whether they must end: they have expired, a bound was full, or
+// the memory budget demands memory. It reports whether they can be forgotten, because they have no points.
 func (m *Metrics) endInterval(s *series, now pcommon.Timestamp) bool {
 	s.durations, s.counts = pmetric.ExponentialHistogramDataPointSlice{}, pmetric.NumberDataPointSlice{}
 	switch {
@@ -263,9 +263,11 @@ func (m *Metrics) forget(matches func(*series) bool) {
 //
 // At an interval the owner replaces the exemplars first, and takes the sums of all streams
 // afterwards. Then the sums contain each exemplar. If it could not take all of them, the owner moves unknown exemplars to the
-// next interval: see [Metrics.TakeUnknown].
+// next interval: see [Metrics.TakeUnknown]. They wait there as long as no new ones need their places.
 type Exemplars struct {
 	latest map[exemplarKey]Exemplar
+	// waiting are the keys of exemplars that another interval has moved here, unless a new one has replaced them.
+	waiting map[exemplarKey]struct{}
 	// bytes is about their memory.
 	bytes          int
 	most, maxBytes int
@@ -278,7 +280,7 @@ type exemplarKey struct {
 
 // NewExemplars returns no exemplars. They will be at most as many as the settings allow functions.
 func NewExemplars(settings Settings) *Exemplars {
-	e := &Exemplars{latest: map[exemplarKey]Exemplar{}, most: settings.MaxFunctions, maxBytes: math.MaxInt}
+	e := &Exemplars{latest: map[exemplarKey]Exemplar{}, waiting: map[exemplarKey]struct{}{}, most: settings.MaxFunctions, maxBytes: math.MaxInt}
 	if settings.MaxBytes > 0 {
 		e.maxBytes = settings.MaxBytes / 8
 	}
@@ -302,19 +304,41 @@ func (e *Exemplars) set(key exemplarKey, exemplar Exemplar) {
 		return
 	}
 	if !ok {
-		bytes := bytesOfExemplar + len(key.function) + len(key.errorType)
-		if len(e.latest) >= e.most || bytes > e.maxBytes-e.bytes {
+		if !e.hasRoom(&key) {
+			e.dropWaiting()
+		}
+		if !e.hasRoom(&key) {
 			return
 		}
-		e.bytes += bytes
+		e.bytes += key.bytes()
 	}
 	e.latest[key] = exemplar
+	delete(e.waiting, key)
 }
 
-// Add adds the exemplars of another interval.
+// hasRoom reports whether another key has room.
+func (e *Exemplars) hasRoom(key *exemplarKey) bool {
+	return len(e.latest) < e.most && key.bytes() <= e.maxBytes-e.bytes
+}
+
+// dropWaiting drops the exemplars of other intervals.
+func (e *Exemplars) dropWaiting() {
+	for key := range e.waiting {
+		e.bytes -= key.bytes()
+		delete(e.latest, key)
+	}
+	clear(e.waiting)
+}
+
+// Add adds the exemplars of another interval, as far as they have room.
 func (e *Exemplars) Add(other *Exemplars) {
 	for key, exemplar := range other.latest {
-		e.set(key, exemplar)
+		if _, ok := e.latest[key]; ok {
+			e.set(key, exemplar)
+		} else if e.hasRoom(&key) {
+			e.latest[key], e.waiting[key] = exemplar, struct{}{}
+			e.bytes += key.bytes()
+		}
 	}
 }
 
@@ -335,9 +359,11 @@ func (m *Metrics) TakeUnknown(from *Exemplars) *Exemplars {
 	return unknown
 }
 
-// bytesOfExemplar is about the memory of an exemplar beside the texts of its key, with its place in the map. The
+// bytesOfExemplar is about the memory of an exemplar beside the texts of its key, with its places in both maps. The
 // stream shares the texts, and may have forgotten them.
-const bytesOfExemplar = 160
+const bytesOfExemplar = 230
+
+func (k *exemplarKey) bytes() int { return bytesOfExemplar + len(k.function) + len(k.errorType) }
 
 // Bytes returns about the memory of the exemplars.
 func (e *Exemplars) Bytes() int { return e.bytes }

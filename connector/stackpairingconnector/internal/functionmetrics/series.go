@@ -102,7 +102,8 @@ type series struct {
 	start  pcommon.Timestamp
 	// ended is the first interval without streams, and final the first one whose points end the series; 0: none.
 	ended, final pcommon.Timestamp
-	// isSent: points with the start time were made. isAnswered: see Metrics.Answered. mustEnd: the series end when that is true.
+	// isSent: points with the start time were made. isAnswered: see Metrics.Answered. mustEnd: the series have no streams and no
+	// more time. They end as soon as isAnswered is true too. A stream that opens clears all three times and both flags.
 	isSent, isAnswered, mustEnd bool
 	// isRest: all calls are in the rest.
 	isRest bool
@@ -115,8 +116,8 @@ type series struct {
 	outcomeAt  map[outcomeKey]int
 	// rest is the index of the outcome for all calls that did not fit, or none.
 	rest int
-	// full is the bound that was full when the rest was used last.
-	full bound
+	// restFull is the bound that was full when the rest was used last.
+	restFull bound
 	// counted is the part of shared.functions, bytes that of shared.bytes beside the origin, and reserved that of
 	// shared.reserved.
 	counted, bytes, reserved int
@@ -182,7 +183,7 @@ func (s *series) isEmpty() bool { return len(s.outcomes) == 0 }
 // merge adds the growth of a stream. full is the bound that was full for the origin of the stream.
 func (s *series) merge(m *shared, i *callsum.Increment, full bound) {
 	if s.isRest {
-		s.full = full
+		s.restFull = full
 	}
 	for n := range i.ByFunction {
 		sum := &i.ByFunction[n]
@@ -205,7 +206,7 @@ func (s *series) add(m *shared, key outcomeKey, sum *callsum.FunctionSum) {
 		at = s.outcome(m, key, in)
 	}
 	if at == s.rest {
-		m.folded[s.full] += sum.Calls
+		m.folded[s.restFull] += sum.Calls
 	}
 	s.functions[in].calls += sum.Calls
 	o := &s.outcomes[at]
@@ -271,16 +272,16 @@ func (s *series) restOf(m *shared) int {
 }
 
 // isFull reports whether a bound is full for a function or an error type with a name and so many bytes beside it.
-// s.full is then that bound.
+// s.restFull is then that bound.
 func (s *series) isFull(m *shared, name string, bytes int) bool {
 	switch longest := m.settings.MaxNameBytes; {
 	case s.isRest:
 	case longest > 0 && len(name) > longest:
-		s.full = maxNameBytes
+		s.restFull = maxNameBytes
 	default:
-		s.full = m.full(m.functions, s.counted, bytes+len(name), s.bytes+s.reserved)
+		s.restFull = m.full(m.functions, s.counted, bytes+len(name), s.bytes+s.reserved)
 	}
-	return s.full != noBound
+	return s.restFull != noBound
 }
 
 // since returns the start time of a new series; 0: that of all. Calls from before the last interval

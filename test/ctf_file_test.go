@@ -117,7 +117,7 @@ func TestTheShippedConfigurationShowsARecordedTraceOfTheKernel(t *testing.T) {
 		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:8889": numbers, "endpoint: localhost:4040": pages,
 		"interval: 5s": "200ms",
 	}), "CTF_TRACE="+dir, "CALLBRAID_DATA="+data)
-	want := []string{"block 8388608", "irq 11", "off CPU", "on CPU web", "on CPU web", "read", "waiting for a CPU"}
+	want := []string{"block 8:0", "irq 11", "off CPU", "on CPU web", "on CPU web", "read", "waiting for a CPU"}
 	awaitSaid(t, c, "All traces are read", 1)
 	testkit.Eventually(t, "the process in the flame graph", func() (bool, string) {
 		text := fetch(t, "http://"+pages+"/")

@@ -579,11 +579,11 @@ func (x *expected) step(h happening) {
 		x.interruptEnds(fmt.Sprint("softirq ", h.number("vec")), h)
 	case "block_rq_issue":
 		if h.number("nr_sector") > 0 {
-			x.requestBegins(fmt.Sprint("block ", h.number("dev")), h.number("sector"), h)
+			x.requestBegins(fmt.Sprintf("block %d:%d", h.number("dev")>>20, h.number("dev")&(1<<20-1)), h.number("sector"), h)
 		}
 	case "block_rq_complete":
 		if h.number("nr_sector") > 0 {
-			x.requestEnds(fmt.Sprint("block ", h.number("dev")), h.number("sector"), h)
+			x.requestEnds(fmt.Sprintf("block %d:%d", h.number("dev")>>20, h.number("dev")&(1<<20-1)), h.number("sector"), h)
 		}
 	case "net_dev_queue":
 		x.requestBegins("send "+h.text("name"), h.number("skbaddr"), h)
@@ -816,6 +816,33 @@ func TestAThreadThatExecutesAProgramBecomesTheFirstOfItsProcess(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestTheNumberOfADeviceHasTheFormOfLsblk(t *testing.T) {
+	s := newKernelSession("devices", 1)
+	const partition, mapped = 259<<20 | 3, 253 << 20
+	s.Streams[0].
+		Event(at(1), "block_rq_issue", partition, 7, 8, "R").Event(at(2), "block_rq_complete", partition, 7, 8).
+		Event(at(3), "block_rq_issue", mapped, 7, 8, "R").Event(at(4), "block_rq_complete", mapped, 7, 8)
+	rule := CallRule{
+		Entry: mapping.RuleEvent{Event: "block_rq_issue", Except: map[string]any{"dev:device": "253:0"}}, Exit: event("block_rq_complete"),
+		Name: "disk {dev:device}", KeyFields: []string{"dev:device", "sector"}, Attributes: []string{"dev:device", "dev", "rwbs:device"},
+	}
+	spans := kernelBed(t, s, rule).pipeline.paired(t)
+	require.Len(t, spans, 1)
+	assert.Equal(t, "disk 259:3", spans[0].span.Name())
+	assert.Equal(t, map[string]any{"lttng.dev": "259:3"}, lttngAttributes(spans[0].span))
+}
+
+// lttngAttributes returns the attributes of fields.
+func lttngAttributes(s ptrace.Span) map[string]any {
+	own := map[string]any{}
+	for key, value := range s.Attributes().All() {
+		if strings.HasPrefix(key, mapping.AttributePrefix) {
+			own[key] = value.AsRaw()
+		}
+	}
+	return own
 }
 
 func TestAFieldForSpansThatNoEventHasIsLoggedOnce(t *testing.T) {

@@ -4,6 +4,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -167,10 +168,11 @@ func ProcessSettings(m *MappingConfig, l *LimitsConfig, common *receiverkit.Conf
 	}
 }
 
-// OpenFiles opens the symbol tables of object files. hold counts their memory.
-func (c *MappingConfig) OpenFiles(logger *zap.Logger, hold func(bytes int64) (excess int64)) (*symbols.Files, error) {
+// OpenFiles opens the symbol tables of object files. When ctx ends, no file is read any more. hold counts their memory.
+func (c *MappingConfig) OpenFiles(ctx context.Context, logger *zap.Logger, hold func(bytes int64) (excess int64)) (*symbols.Files, error) {
 	settings := symbols.DefaultSettings()
 	settings.Paths = c.SymbolPaths
+	settings.Context = ctx
 	settings.SourceLines = c.SourceLines
 	settings.Hold = hold
 	settings.Report = func(object string, err error) { LogNoNames(logger, object, err) }

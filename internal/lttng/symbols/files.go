@@ -108,9 +108,10 @@ func (f *Files) Stats() Stats {
 	return stats
 }
 
-// table returns the table of an object's functions, or nil if there is none at this time.
+// table returns the table of an object's functions, or nil if there is none at this time. While another goroutine reads a
+// file, it waits. When Settings.Context ends, the reading ends, and so does each wait.
 func (f *Files) table(id identity) (tableKey, *table) {
-	if len(f.settings.Paths) == 0 {
+	if len(f.settings.Paths) == 0 || f.settings.err() != nil {
 		return tableKey{}, nil
 	}
 	if id.buildID != "" {
@@ -125,6 +126,9 @@ func (f *Files) table(id identity) (tableKey, *table) {
 		return key, t
 	}
 	found, err := f.search(id)
+	if f.settings.err() != nil {
+		return tableKey{}, nil // the shutdown is the reason, not the object's files
+	}
 	if found.table == nil {
 		f.addMissing(id)
 		f.report(id, err)

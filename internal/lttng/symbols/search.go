@@ -37,6 +37,9 @@ func (f *Files) search(id identity) (cachedTable, error) {
 	for _, names := range [][]string{{id.path}, id.debugNames()} {
 		for _, dir := range f.settings.Paths {
 			for _, name := range names {
+				if err := f.settings.err(); err != nil {
+					return cachedTable{}, err
+				}
 				found, err := f.open(dir, name, id)
 				switch {
 				case errors.Is(err, fs.ErrNotExist):
@@ -124,6 +127,7 @@ func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 			return cachedTable{}, err
 		}
 	}
+	content := endingReader{file, &f.settings}
 	key := tableKey{buildID: id.buildID}
 	check := func() error { return nil }
 	if id.buildID == "" {
@@ -131,9 +135,9 @@ func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 		if t := f.cached(key); t != nil && t.memorySize == id.memorySize {
 			return cachedTable{key: key, table: t}, nil
 		}
-		check = func() error { return f.checkCRC(file, key) }
+		check = func() error { return f.checkCRC(content, key) }
 	}
-	t, err := readTable(file, info.Size(), id, f.settings, check)
+	t, err := readTable(content, info.Size(), id, f.settings, check)
 	if err != nil {
 		return cachedTable{}, err
 	}
@@ -141,6 +145,19 @@ func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 		key.path = id.path
 	}
 	return cachedTable{key: key, table: t}, nil
+}
+
+// endingReader reads a file until Settings.Context ends. All of a file's content passes it, so the reading ends soon after.
+type endingReader struct {
+	io.ReaderAt
+	settings *Settings
+}
+
+func (r endingReader) ReadAt(p []byte, offset int64) (int, error) {
+	if err := r.settings.err(); err != nil {
+		return 0, err
+	}
+	return r.ReaderAt.ReadAt(p, offset)
 }
 
 // checkTime returns an error if the file of an object without a build ID was written after the report of the object.

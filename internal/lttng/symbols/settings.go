@@ -4,6 +4,7 @@
 package symbols
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -31,6 +32,9 @@ type Settings struct {
 	SourceLines bool
 	// MaxLineBytes bounds the bytes of line tables and their texts that are read from a file, after decompression.
 	MaxLineBytes int64
+	// Context ends when files are no longer read: a file that is being read then has no names. nil means that it never
+	// ends.
+	Context context.Context
 	// RetryAfter is the time after which a missing file is searched again.
 	RetryAfter time.Duration
 	// Report is called with the reason if the functions of an object have no names: no file exists, or each file was
@@ -53,6 +57,14 @@ func DefaultSettings() Settings {
 		MaxLineBytes:  128 << 20,
 		RetryAfter:    time.Minute,
 	}
+}
+
+// err returns the reason why no file is read any more, or nil.
+func (s *Settings) err() error {
+	if s.Context == nil {
+		return nil
+	}
+	return s.Context.Err()
 }
 
 // Validate checks the settings.

@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
 	"github.com/callbraid/callbraid/internal/lttng/process"
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
@@ -898,6 +899,33 @@ func TestTheThreadOfACPUIsNotKnownAfterALoss(t *testing.T) {
 		Event(at(12), "syscall_exit_openat", 4)
 	seen := kernelBed(t, s).pipeline.seen(t)
 	assert.Equal(t, []spanSeen{{name: "openat", start: 11, end: 12, pid: "7", tid: "7"}}, spansNamed(seen, "openat"))
+	assert.Equal(t, []spanSeen{{name: "read", start: 3, truncated: true, pid: "7", tid: "7"}}, spansNamed(seen, "read"))
+}
+
+// The state dump was before the packet, and is not recorded again.
+func TestTheThreadsOfAKernelAreKnownAfterAnUnreadablePacket(t *testing.T) {
+	s := newKernelSession("unreadable", 2)
+	s.Streams[0].
+		Event(at(1), "lttng_statedump_process_state", 7, 7, "web").
+		Event(at(2), "sched_switch", "b", 8, 1, "web", 7).
+		Event(at(3), "syscall_entry_read", 3, 4).
+		Event(at(12), "syscall_exit_read", 1).
+		Event(at(18), "syscall_entry_openat", "f").
+		Event(at(19), "syscall_exit_openat", 4).
+		Event(at(20), "sched_switch", "b", 8, 1, "web", 7).
+		Event(at(21), "syscall_entry_openat", "f").
+		Event(at(22), "syscall_exit_openat", 4)
+	s.Streams[1].
+		Event(at(9), "irq_softirq_entry", 3).
+		Packet(at(10)).Event(at(11), "irq_softirq_exit", 3).
+		Packet(at(15)).Event(at(16), "irq_softirq_entry", 1)
+	r := newRelay(t, []*lttnglive.Recording{spoil(t, s.Recording(1), 1, 1, 0)}, lttnglive.RelayOptions{Restart: true})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.CallRules = shippedRules(t) })
+	b.await("the end of the session", func() bool { return b.said.FilterMessage("The session was closed").Len() == 1 })
+	b.shutdown()
+	require.EqualValues(t, 1, b.metric("receiver_lttng_live_bad_data"))
+	seen := b.pipeline.seen(t)
+	assert.Equal(t, []spanSeen{{name: "openat", start: 21, end: 22, pid: "7", tid: "7"}}, spansNamed(seen, "openat"))
 	assert.Equal(t, []spanSeen{{name: "read", start: 3, truncated: true, pid: "7", tid: "7"}}, spansNamed(seen, "read"))
 }
 

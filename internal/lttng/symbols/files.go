@@ -6,6 +6,7 @@ package symbols
 import (
 	"container/list"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -30,6 +31,8 @@ type Files struct {
 	tables map[tableKey]*list.Element // of *cachedTable
 	recent *list.List                 // the last used table is in front
 	bytes  int64                      // of all tables
+	// reserved is the memory for the file that is read, and for tables of it that were not added yet.
+	reserved int64
 	// searched are the searches that found nothing, or a table that is not complete.
 	searched map[identity]search
 	stats    Stats
@@ -110,7 +113,7 @@ func NewFiles(settings Settings) (*Files, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	return &Files{
+	f := &Files{
 		settings: settings,
 		now:      time.Now,
 		tables:   map[tableKey]*list.Element{},
@@ -118,7 +121,9 @@ func NewFiles(settings Settings) (*Files, error) {
 		searched: map[identity]search{},
 
 		checksums: map[tableKey]uint32{}, ranks: map[tableKey]rank{},
-	}, nil
+	}
+	f.settings.reserve = f.reserve
+	return f, nil
 }
 
 // Stats returns the counters.
@@ -148,6 +153,7 @@ func (f *Files) table(id identity) (tableKey, *table) {
 	if ok { // another goroutine has just read it
 		return known.key, known.table
 	}
+	defer f.release(0)
 	found, err := f.search(id, known)
 	if f.settings.err() != nil {
 		return known.key, known.table // the shutdown is the reason, not the object's files
@@ -221,6 +227,7 @@ func (f *Files) addTable(found cachedTable) bool {
 		return false // an object without a build ID and with an unchanged file
 	}
 	f.stats.Read++
+	f.reserved = 0
 	f.tables[found.key] = f.recent.PushFront(&found)
 	f.bytes += found.table.bytes()
 	for f.bytes > f.settings.MaxTableBytes && f.recent.Len() > 1 {
@@ -242,8 +249,41 @@ func (f *Files) evictExcess() {
 	if f.settings.Hold == nil {
 		return
 	}
-	for f.settings.Hold(f.bytes) > 0 && f.recent.Len() > 0 {
+	for f.settings.Hold(f.bytes+f.reserved) > 0 && f.recent.Len() > 0 {
 		f.evict()
+	}
+}
+
+// reserve reserves memory to read a file. It evicts tables if Settings.Hold requires that.
+func (f *Files) reserve(bytes int64) error {
+	if f.settings.Hold == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reserved += bytes
+	for f.settings.Hold(f.bytes+f.reserved) > 0 {
+		if f.recent.Len() > 0 {
+			f.evict()
+			continue
+		}
+		f.reserved -= bytes
+		f.settings.Hold(f.bytes + f.reserved)
+		if f.settings.Refused != nil {
+			f.settings.Refused()
+		}
+		return fmt.Errorf("%w: expected room for %d bytes in the memory budget, beside %d for this file", ErrNoRoom, bytes, f.reserved)
+	}
+	return nil
+}
+
+// release releases all reserved memory except so many bytes.
+func (f *Files) release(except int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.reserved != except {
+		f.reserved = except
+		f.evictExcess()
 	}
 }
 

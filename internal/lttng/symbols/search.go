@@ -65,7 +65,7 @@ func (f *Files) rankOf(t *table) rank {
 	switch {
 	case !t.full:
 		return exported
-	case f.settings.SourceLines && errors.Is(t.lines.err, ErrNoDebugInfo):
+	case f.settings.SourceLines && (errors.Is(t.lines.err, ErrNoDebugInfo) || errors.Is(t.lines.err, ErrNoRoom)):
 		return withNames
 	}
 	return complete
@@ -143,7 +143,7 @@ func (f *Files) open(dir, name string, id identity, known cachedTable) (cachedTa
 	if t := f.cached(stamp); t != nil && t.memorySize == id.memorySize {
 		return cachedTable{key: stamp, table: t}, nil
 	}
-	t, err := readTable(content, info.Size(), id, f.settings, func() error { return f.checkCRC(content, stamp) })
+	t, err := f.read(content, info.Size(), id, func() error { return f.checkCRC(content, stamp) })
 	if err != nil {
 		return cachedTable{}, err
 	}
@@ -156,7 +156,7 @@ func (f *Files) readIdentified(content io.ReaderAt, size int64, id identity, sta
 	if rank, ok := f.ranks[stamp]; ok && known.table != nil && rank <= known.key.rank {
 		return cachedTable{}, fs.ErrNotExist
 	}
-	t, err := readTable(content, size, id, f.settings, func() error { return nil })
+	t, err := f.read(content, size, id, func() error { return nil })
 	if err != nil {
 		return cachedTable{}, err
 	}
@@ -167,8 +167,22 @@ func (f *Files) readIdentified(content io.ReaderAt, size int64, id identity, sta
 	if len(f.ranks) >= maxRanks {
 		clear(f.ranks)
 	}
-	f.ranks[stamp] = key.rank
+	if !errors.Is(t.lines.err, ErrNoRoom) { // otherwise it has more
+		f.ranks[stamp] = key.rank
+	}
 	return cachedTable{key: key, table: t}, nil
+}
+
+// read is readTable. Of the memory that it reserves, that of the table stays reserved.
+func (f *Files) read(content io.ReaderAt, size int64, id identity, check func() error) (*table, error) {
+	before := f.reserved // only the goroutine that reads increases it
+	t, err := readTable(content, size, id, f.settings, check)
+	if err != nil {
+		f.release(before)
+		return nil, err
+	}
+	f.release(before + t.bytes())
+	return t, nil
 }
 
 // endingReader reads a file until Settings.Context ends. All of a file's content passes it, so the reading ends soon after.

@@ -129,8 +129,9 @@ var files = []string{"otlp_json_file", "file"}
 // deliveredTwice are the hand-overs that a retry may deliver twice to one of their consumers. The
 // other consumer recognises spans that it has.
 var deliveredTwice = map[string]string{
-	"standalone.yaml traces/kept": "otlp_json_file/spans",
-	"ctf-file.yaml traces":        "otlp_json_file/spans",
+	"standalone.yaml traces/kept":      "otlp_json_file/spans",
+	"ctf-file.yaml traces":             "otlp_json_file/spans",
+	"ctf-file-kernel.yaml traces/kept": "otlp_json_file/spans",
 }
 
 // componentType returns the type of a component's ID, "otlp_json_file" for "otlp_json_file/spans".
@@ -374,6 +375,24 @@ func TestShippedConfigurationsFollowTheRules(t *testing.T) {
 			assert.Empty(t, violations(name, config, &document))
 		})
 	}
+}
+
+// A recorded trace of the kernel has the calls of its live session.
+func TestRecordedAndLiveTracesOfTheKernelHaveTheSameRules(t *testing.T) {
+	rules := func(name, receiver string) []any {
+		text, err := os.ReadFile(shippedConfigs(t)[name])
+		require.NoError(t, err)
+		var config struct {
+			Receivers map[string]struct {
+				CallRules []any `yaml:"call_rules"`
+			}
+		}
+		require.NoError(t, yaml.Unmarshal(text, &config))
+		return config.Receivers[receiver].CallRules
+	}
+	live := rules("lttng-kernel.yaml", "lttng_live")
+	assert.NotEmpty(t, live)
+	assert.Equal(t, live, rules("ctf-file-kernel.yaml", "ctf_file"))
 }
 
 // yamlBlock is a piece of configuration in a page, without its indentation.

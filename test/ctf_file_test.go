@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/lttng"
@@ -104,6 +105,48 @@ func TestTheShippedConfigurationShowsARecordedTrace(t *testing.T) {
 	records := 0
 	eachLogIn(t, filepath.Join(data, "ctf-file", "logs.json"), func(pcommon.Resource, pcommon.InstrumentationScope, plog.LogRecord) { records++ })
 	assert.Equal(t, 245, records)
+}
+
+// The stored trace is a process that reads a file, waits for a disk, and is woken by an interrupt on another CPU.
+func TestTheShippedConfigurationShowsARecordedTraceOfTheKernel(t *testing.T) {
+	t.Parallel()
+	data, pages, numbers := t.TempDir(), testkit.Address(t), testkit.Address(t)
+	dir, err := filepath.Abs("../testdata/lttng/kernel")
+	require.NoError(t, err)
+	c := kit.Start(t, shipped(t, "ctf-file-kernel.yaml", map[string]string{
+		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:8889": numbers, "endpoint: localhost:4040": pages,
+		"interval: 5s": "200ms",
+	}), "CTF_TRACE="+dir, "CALLBRAID_DATA="+data)
+	want := []string{"block 8:0", "irq 11", "off CPU", "on CPU web", "on CPU web", "read", "waiting for a CPU"}
+	awaitSaid(t, c, "All traces are read", 1)
+	testkit.Eventually(t, "the process in the flame graph", func() (bool, string) {
+		text := fetch(t, "http://"+pages+"/")
+		return strings.Contains(text, "unknown_service:web"), text
+	})
+	testkit.Eventually(t, "metrics of all calls", func() (bool, string) {
+		text := fetch(t, "http://"+numbers+"/metrics")
+		return !slices.ContainsFunc(want, func(name string) bool {
+			return !strings.Contains(text, fmt.Sprintf("code_function_calls_total{code_function_name=%q", name))
+		}), text
+	})
+	c.Stop(t)
+	records := 0
+	eachLogIn(t, filepath.Join(data, "ctf-file-kernel", "logs.json"), func(pcommon.Resource, pcommon.InstrumentationScope, plog.LogRecord) { records++ })
+	assert.Equal(t, 12, records)
+	var whole []string
+	eachTracesLine(t, filepath.Join(data, "ctf-file-kernel"), func(traces ptrace.Traces) {
+		for _, resource := range traces.ResourceSpans().All() {
+			for _, scope := range resource.ScopeSpans().All() {
+				for _, span := range scope.Spans().All() {
+					if _, truncated := span.Attributes().Get("callbraid.truncated"); !truncated {
+						whole = append(whole, span.Name())
+					}
+				}
+			}
+		}
+	})
+	slices.Sort(whole)
+	assert.Equal(t, want, whole)
 }
 
 // The files of the relay daemon have the same events, calls and call streams as its live session. Numbers and IDs of calls

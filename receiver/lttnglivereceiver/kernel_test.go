@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
 	"github.com/callbraid/callbraid/internal/lttng/process"
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
@@ -579,11 +580,11 @@ func (x *expected) step(h happening) {
 		x.interruptEnds(fmt.Sprint("softirq ", h.number("vec")), h)
 	case "block_rq_issue":
 		if h.number("nr_sector") > 0 {
-			x.requestBegins(fmt.Sprint("block ", h.number("dev")), h.number("sector"), h)
+			x.requestBegins(fmt.Sprintf("block %d:%d", h.number("dev")>>20, h.number("dev")&(1<<20-1)), h.number("sector"), h)
 		}
 	case "block_rq_complete":
 		if h.number("nr_sector") > 0 {
-			x.requestEnds(fmt.Sprint("block ", h.number("dev")), h.number("sector"), h)
+			x.requestEnds(fmt.Sprintf("block %d:%d", h.number("dev")>>20, h.number("dev")&(1<<20-1)), h.number("sector"), h)
 		}
 	case "net_dev_queue":
 		x.requestBegins("send "+h.text("name"), h.number("skbaddr"), h)
@@ -818,6 +819,33 @@ func TestAThreadThatExecutesAProgramBecomesTheFirstOfItsProcess(t *testing.T) {
 	}
 }
 
+func TestTheNumberOfADeviceHasTheFormOfLsblk(t *testing.T) {
+	s := newKernelSession("devices", 1)
+	const partition, mapped = 259<<20 | 3, 253 << 20
+	s.Streams[0].
+		Event(at(1), "block_rq_issue", partition, 7, 8, "R").Event(at(2), "block_rq_complete", partition, 7, 8).
+		Event(at(3), "block_rq_issue", mapped, 7, 8, "R").Event(at(4), "block_rq_complete", mapped, 7, 8)
+	rule := CallRule{
+		Entry: mapping.RuleEvent{Event: "block_rq_issue", Except: map[string]any{"dev:device": "253:0"}}, Exit: event("block_rq_complete"),
+		Name: "disk {dev:device}", KeyFields: []string{"dev:device", "sector"}, Attributes: []string{"dev:device", "dev", "rwbs:device"},
+	}
+	spans := kernelBed(t, s, rule).pipeline.paired(t)
+	require.Len(t, spans, 1)
+	assert.Equal(t, "disk 259:3", spans[0].span.Name())
+	assert.Equal(t, map[string]any{"lttng.dev": "259:3"}, lttngAttributes(spans[0].span))
+}
+
+// lttngAttributes returns the attributes of fields.
+func lttngAttributes(s ptrace.Span) map[string]any {
+	own := map[string]any{}
+	for key, value := range s.Attributes().All() {
+		if strings.HasPrefix(key, mapping.AttributePrefix) {
+			own[key] = value.AsRaw()
+		}
+	}
+	return own
+}
+
 func TestAFieldForSpansThatNoEventHasIsLoggedOnce(t *testing.T) {
 	s := newKernelSession("misspelled", 1)
 	rule := CallRule{
@@ -871,6 +899,33 @@ func TestTheThreadOfACPUIsNotKnownAfterALoss(t *testing.T) {
 		Event(at(12), "syscall_exit_openat", 4)
 	seen := kernelBed(t, s).pipeline.seen(t)
 	assert.Equal(t, []spanSeen{{name: "openat", start: 11, end: 12, pid: "7", tid: "7"}}, spansNamed(seen, "openat"))
+	assert.Equal(t, []spanSeen{{name: "read", start: 3, truncated: true, pid: "7", tid: "7"}}, spansNamed(seen, "read"))
+}
+
+// The state dump was before the packet, and is not recorded again.
+func TestTheThreadsOfAKernelAreKnownAfterAnUnreadablePacket(t *testing.T) {
+	s := newKernelSession("unreadable", 2)
+	s.Streams[0].
+		Event(at(1), "lttng_statedump_process_state", 7, 7, "web").
+		Event(at(2), "sched_switch", "b", 8, 1, "web", 7).
+		Event(at(3), "syscall_entry_read", 3, 4).
+		Event(at(12), "syscall_exit_read", 1).
+		Event(at(18), "syscall_entry_openat", "f").
+		Event(at(19), "syscall_exit_openat", 4).
+		Event(at(20), "sched_switch", "b", 8, 1, "web", 7).
+		Event(at(21), "syscall_entry_openat", "f").
+		Event(at(22), "syscall_exit_openat", 4)
+	s.Streams[1].
+		Event(at(9), "irq_softirq_entry", 3).
+		Packet(at(10)).Event(at(11), "irq_softirq_exit", 3).
+		Packet(at(15)).Event(at(16), "irq_softirq_entry", 1)
+	r := newRelay(t, []*lttnglive.Recording{spoil(t, s.Recording(1), 1, 1, 0)}, lttnglive.RelayOptions{Restart: true})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.CallRules = shippedRules(t) })
+	b.await("the end of the session", func() bool { return b.said.FilterMessage("The session was closed").Len() == 1 })
+	b.shutdown()
+	require.EqualValues(t, 1, b.metric("receiver_lttng_live_bad_data"))
+	seen := b.pipeline.seen(t)
+	assert.Equal(t, []spanSeen{{name: "openat", start: 21, end: 22, pid: "7", tid: "7"}}, spansNamed(seen, "openat"))
 	assert.Equal(t, []spanSeen{{name: "read", start: 3, truncated: true, pid: "7", tid: "7"}}, spansNamed(seen, "read"))
 }
 

@@ -64,7 +64,7 @@ func (r *liveReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 	env.Memory = run.Memory
 	env.Stopping, env.Reading, env.Context = run.Serving.Done(), run.Leaving, run.Delivering
 	if run.Next.Traces != nil {
-		files, err := r.config.OpenFiles(env.Logger, r.openAccount().Set)
+		files, err := r.config.OpenFiles(run.Leaving, env.Logger, r.openAccount().Set, r.telemetry.SymbolFileRefused)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,10 @@
 package mapping
 
 import (
+	"fmt"
+	"math"
 	"strconv"
+	"strings"
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
@@ -88,17 +91,43 @@ func (t Text) Decode(b []byte) string {
 type scalar struct {
 	field    *ctf.Field
 	inPacket bool
+	// isDevice is set if the value is the number of a device, which is written in the form deviceForm.
+	isDevice bool
 }
 
-// scalarAt returns the field at a path: in the payload, or else in a context of the event or of the packet.
+// formMark stands between the path of a field and the form of its value.
+const formMark = ":"
+
+// deviceForm is the form MAJOR:MINOR of a device's number in Linux, as lsblk prints it.
+const deviceForm = "device"
+
+// deviceMinorBits is MINORBITS of Linux: the number of bits of a device's number that are its minor number.
+const deviceMinorBits = 20
+
+// cutForm returns the path of a field without its form.
+func cutForm(path string) (field string, isDevice bool) {
+	return strings.CutSuffix(path, formMark+deviceForm)
+}
+
+// validateForm returns an error if the path of a field has an unknown form.
+func validateForm(path string) error {
+	if field, _ := cutForm(path); strings.Contains(field, formMark) || field == "" {
+		return fmt.Errorf("field is %q: write its name, or its name and %s%s for the number of a device", path, formMark, deviceForm)
+	}
+	return nil
+}
+
+// scalarAt returns the field at a path, which may have a form: in the payload, or else in a context of the event or of
+// the packet. Only an integer can have the form of a device.
 func scalarAt(class *ctf.EventClass, path string) scalar {
+	path, isDevice := cutForm(path)
 	if path == "" {
 		return scalar{}
 	}
 	for _, scope := range [...]metadata.Scope{metadata.EventFields, metadata.EventContext, metadata.EventCommonContext, metadata.PacketContext} {
 		f := class.Field(scope, path)
-		if f != nil && (f.Kind == ctf.Int || f.Kind == ctf.Uint || f.Kind == ctf.Text) {
-			return scalar{f, scope == metadata.PacketContext}
+		if f != nil && (f.Kind == ctf.Int || f.Kind == ctf.Uint || f.Kind == ctf.Text && !isDevice) {
+			return scalar{f, scope == metadata.PacketContext, isDevice}
 		}
 	}
 	return scalar{}
@@ -122,7 +151,20 @@ func (s scalar) appendTo(dst []byte, e *ctf.Event, packet *ctf.Packet) ([]byte, 
 	if v == nil {
 		return dst, false
 	}
+	if s.isDevice {
+		return appendDevice(dst, v, s.field), true
+	}
 	return appendScalar(dst, v, s.field), true
+}
+
+// appendDevice appends the number of a device in the form deviceForm.
+func appendDevice(dst []byte, v *ctf.Values, f *ctf.Field) []byte {
+	device := v.Uint(f)
+	if n := v.Int(f); f.Kind == ctf.Int && n < 0 && n >= math.MinInt32 {
+		device = uint64(uint32(n)) // dev_t has 32 bits without sign
+	}
+	dst = append(strconv.AppendUint(dst, device>>deviceMinorBits, 10), ':')
+	return strconv.AppendUint(dst, device&(1<<deviceMinorBits-1), 10)
 }
 
 // appendScalar appends an integer or a text as text.

@@ -246,8 +246,13 @@ func (p *RulePart) compileAttributes(class *ctf.EventClass, names []string) {
 	}
 	for _, name := range names {
 		f := scalarAt(class, name)
-		if f.field != nil && len(name) <= maxAttributeName && len(p.attributes) < callevent.MaxEventAttributes {
-			p.attributes = append(p.attributes, ruleAttribute{AttributePrefix + name, f})
+		if f.field == nil || len(name) > maxAttributeName || len(p.attributes) == callevent.MaxEventAttributes {
+			continue
+		}
+		field, _ := cutForm(name)
+		key := AttributePrefix + field
+		if !slices.ContainsFunc(p.attributes, func(a ruleAttribute) bool { return a.key == key }) {
+			p.attributes = append(p.attributes, ruleAttribute{key, f})
 		}
 	}
 }
@@ -437,6 +442,8 @@ func (p *RulePart) AppendAttributes(dst []callevent.KeyValue, e *ctf.Event, pack
 		f := a.field.field
 		value := callevent.IntValue(v.Int(f))
 		switch {
+		case a.field.isDevice:
+			value = callevent.StringValue(string(appendDevice(nil, v, f)))
 		case f.Kind == ctf.Text:
 			text := v.Text(f)
 			if f.Encoding().Unit() > 1 {

@@ -33,6 +33,11 @@ func TestAWrongRuleIsAnErrorWithItsRemedy(t *testing.T) {
 		"only and except of a: set field f to a text or a whole number":        {Entry: RuleEvent{Event: "a", Only: map[string]any{"f": 1.5}}, Exit: named("c"), Name: "n"},
 		"set field f to a text or a whole number, or to a list of them":        {Entry: RuleEvent{Event: "a", Except: map[string]any{"f": []any{}}}, Exit: named("c"), Name: "n"},
 		"only and except of b: set field f to a text or a whole number":        {Entry: RuleEvent{Event: "b", Only: map[string]any{"f": []any{1, 1.5}}}, Exit: named("c"), Name: "n"},
+		`field is "dev:devcie": write its name, or its name and :device`:       {Entry: named("a"), Exit: named("c"), Name: "disk {dev:devcie}"},
+		`field is "a:b:device"`:                                                {Entry: named("a"), Exit: named("c"), Name: "n", Attributes: []string{"a:b:device"}},
+		`field is ":device"`:                                                   {Entry: named("a", ":device"), Exit: named("c", "k"), Name: "n"},
+		`field is "x:"`:                                                        {Entry: RuleEvent{Event: "a", Only: map[string]any{"x:": 1}}, Exit: named("c"), Name: "n"},
+		`error_field is "ret:device"`:                                          {Entry: named("a"), Exit: named("c"), Name: "n", ErrorField: "ret:device"},
 		"attributes has an empty name: set it to names of fields, or to * for": {Entry: named("a"), Exit: named("c"), Name: "n", Attributes: []string{""}},
 	} {
 		err := ValidateCallRules([]CallRule{{Entry: named("x"), Exit: named("y"), Name: "fine"}, rule})

@@ -6,6 +6,7 @@ package mapping
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -15,7 +16,8 @@ type CallRule struct {
 	Entry RuleEvent `mapstructure:"entry"`
 	Exit  RuleEvent `mapstructure:"exit"`
 	// Name is the name of the function. {field} in it is the value of a field, {*} the text for the * of the event.
-	// An exit without such a field leaves the function that was entered last.
+	// {field:device} is the number of a device as MAJOR:MINOR. An exit without such a field leaves the function that was
+	// entered last.
 	Name string `mapstructure:"name"`
 	// NameField is the field that has the name; dots go into structures.
 	NameField string `mapstructure:"name_field"`
@@ -113,6 +115,32 @@ func (r *CallRule) validate() error {
 	}
 	if slices.Contains(r.Attributes, "") {
 		return errors.New("attributes has an empty name: set it to names of fields, or to * for all")
+	}
+	return r.validateForms(name)
+}
+
+// validateForms returns the first error in the forms of fields. name are the parts of the rule's name.
+func (r *CallRule) validateForms(name []namePart) error {
+	fields := slices.Concat(r.Attributes, r.keysOf(&r.Entry), r.keysOf(&r.Exit))
+	if r.NameField != "" {
+		fields = append(fields, r.NameField)
+	}
+	for _, part := range name {
+		if part.field != "" {
+			fields = append(fields, part.field)
+		}
+	}
+	for _, event := range []*RuleEvent{&r.Entry, &r.Exit} {
+		fields = slices.AppendSeq(slices.AppendSeq(fields, maps.Keys(event.Only)), maps.Keys(event.Except))
+	}
+	if strings.Contains(r.ErrorField, formMark) {
+		return fmt.Errorf("error_field is %q: write the name of a field, without a form", r.ErrorField)
+	}
+	slices.Sort(fields)
+	for _, field := range fields {
+		if err := validateForm(field); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -55,6 +55,8 @@ type ThreadRecord struct {
 	// PID is the process, or 0 if it is not known.
 	PID  int64  `json:"pid,omitempty"`
 	Name string `json:"name,omitempty"`
+	// CPU is the CPU that the thread runs on, or nil.
+	CPU *int64 `json:"cpu,omitempty"`
 }
 
 // threadState is whether a thread runs.
@@ -83,11 +85,22 @@ func newKernel(gone, executes func(*kernelThread)) *kernel {
 	return &kernel{gone: gone, executes: executes, threads: map[int64]*kernelThread{}, idle: map[int64]*kernelThread{}}
 }
 
-// records returns the known threads, except the idle ones.
+// records returns the known threads. Of the idle ones it returns those that run.
 func (k *kernel) records() []ThreadRecord {
-	records := make([]ThreadRecord, 0, len(k.threads))
+	records := make([]ThreadRecord, 0, len(k.threads)+len(k.running))
+	cpus := map[*kernelThread]*int64{}
+	for i, thread := range k.running {
+		if thread == nil {
+			continue
+		}
+		cpu := int64(i)
+		cpus[thread] = &cpu
+		if thread.ID == 0 {
+			records = append(records, ThreadRecord{CPU: &cpu})
+		}
+	}
 	for tid, thread := range k.threads {
-		records = append(records, ThreadRecord{tid, thread.pid, thread.Name})
+		records = append(records, ThreadRecord{tid, thread.pid, thread.Name, cpus[thread]})
 	}
 	return records
 }
@@ -95,8 +108,17 @@ func (k *kernel) records() []ThreadRecord {
 // restore adds the threads that an earlier reader knew.
 func (k *kernel) restore(records []ThreadRecord) {
 	for _, r := range records[:min(len(records), maxThreads)] {
-		k.threads[r.TID] = &kernelThread{
+		thread := &kernelThread{
 			Thread: mapping.Thread{ID: r.TID, Name: r.Name}, pid: r.PID, hasPID: r.PID != 0, laneID: uint64(r.TID),
+		}
+		switch {
+		case r.TID != 0:
+			k.threads[r.TID] = thread
+		case r.CPU != nil:
+			thread = k.idleOf(*r.CPU)
+		}
+		if r.CPU != nil {
+			k.run(*r.CPU, thread)
 		}
 	}
 }
@@ -295,6 +317,18 @@ func (k *kernel) lose(isLong bool) {
 	clear(k.running)
 	if isLong {
 		k.forget()
+	}
+}
+
+// endCalls notes that all open calls have ended.
+func (k *kernel) endCalls() {
+	if k == nil {
+		return
+	}
+	for _, threads := range []map[int64]*kernelThread{k.threads, k.idle} {
+		for _, thread := range threads {
+			thread.open = 0
+		}
 	}
 }
 

@@ -74,15 +74,25 @@ const (
 // Begin begins to read the trace, from the beginning or after Break.
 func (t *Trace) Begin(c *ctf.Trace) {
 	t.forgetMetadata()
+	if !isOfKernel(c) {
+		t.forgetKernel()
+	}
 	t.ReadMetadata(c)
 }
 
-// forgetMetadata forgets everything that was made from the metadata, and the kernel's threads.
+// forgetMetadata forgets everything that was made from the metadata.
 func (t *Trace) forgetMetadata() {
-	t.plans, t.planBytes, t.losses = nil, 0, 0
-	t.kernel.lose(true)
-	t.rules, t.kernel = nil, nil
+	t.plans, t.planBytes, t.losses, t.rules = nil, 0, 0, nil
 }
+
+// forgetKernel forgets the threads of the kernel.
+func (t *Trace) forgetKernel() {
+	t.kernel.lose(true)
+	t.kernel = nil
+}
+
+// isOfKernel reports whether the metadata declares a trace of the kernel.
+func isOfKernel(c *ctf.Trace) bool { return c.Env("domain") == "kernel" }
 
 // ReadMetadata reads metadata that is new since the last call.
 func (t *Trace) ReadMetadata(c *ctf.Trace) {
@@ -90,7 +100,7 @@ func (t *Trace) ReadMetadata(c *ctf.Trace) {
 	if t.hasPID = err == nil; t.hasPID {
 		t.pid, t.program = pid, c.Env("procname")
 	}
-	if t.kernel == nil && c.Env("domain") == "kernel" {
+	if t.kernel == nil && isOfKernel(c) {
 		t.kernel = newKernel(t.endThread, t.execute)
 		t.kernel.restore(t.threads)
 		t.threads = nil
@@ -520,14 +530,24 @@ func breakCause(c merge.Cause) callevent.Cause {
 	}
 }
 
-// Break breaks all call streams and delivers them: the trace cannot be read until Begin.
-func (t *Trace) Break(cause callevent.Cause) {
+// Break breaks all call streams and delivers them: the trace cannot be read until Begin. continues is set if no event is
+// read twice or left out then, except by losses. The threads of a kernel, and who runs on each CPU, stay known only
+// then.
+func (t *Trace) Break(cause callevent.Cause, continues bool) {
 	for _, p := range t.processes {
 		p.calls.EndBreak()
 		p.calls.BreakHere(cause)
 		p.calls.Flush()
 	}
 	t.shared.Telemetry.Break(cause)
+	switch {
+	case !continues:
+		t.forgetKernel()
+	case t.losses > 0:
+		t.kernel.lose(false) // the end of the loss is not announced any more
+	default:
+		t.kernel.endCalls()
+	}
 	t.forgetMetadata()
 }
 

@@ -4,6 +4,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -167,12 +168,14 @@ func ProcessSettings(m *MappingConfig, l *LimitsConfig, common *receiverkit.Conf
 	}
 }
 
-// OpenFiles opens the symbol tables of object files. hold counts their memory.
-func (c *MappingConfig) OpenFiles(logger *zap.Logger, hold func(bytes int64) (excess int64)) (*symbols.Files, error) {
+// OpenFiles opens the symbol tables of object files. When ctx ends, no file is read any more. hold counts their memory,
+// and refused those that were not read because it has no room.
+func (c *MappingConfig) OpenFiles(ctx context.Context, logger *zap.Logger, hold func(bytes int64) (excess int64), refused func()) (*symbols.Files, error) {
 	settings := symbols.DefaultSettings()
 	settings.Paths = c.SymbolPaths
+	settings.Context = ctx
 	settings.SourceLines = c.SourceLines
-	settings.Hold = hold
+	settings.Hold, settings.Refused = hold, refused
 	settings.Report = func(object string, err error) { LogNoNames(logger, object, err) }
 	settings.ReportLines = func(object string, err error) { logNoLines(logger, object, err) }
 	files, err := symbols.NewFiles(settings)
@@ -188,7 +191,15 @@ func LogNoNames(logger *zap.Logger, object string, err error) {
 	if errors.Is(err, symbols.ErrNoFile) {
 		message += ": no directory of symbol_paths has its file. Add the directory that has it under that path: / where the program runs, or a copy of that machine's root"
 	}
-	logger.Info(message, zap.String("object", object), zap.Error(err))
+	logger.Info(message+noRoom(err), zap.String("object", object), zap.Error(err))
+}
+
+// noRoom returns the remedy for a file that was not read because of the memory budget.
+func noRoom(err error) string {
+	if errors.Is(err, symbols.ErrNoRoom) {
+		return ": the memory budget has no room to read its file. Raise limit_mib of memory_budget"
+	}
+	return ""
 }
 
 // logNoLines logs why functions of an object have names and no source lines.
@@ -197,7 +208,7 @@ func logNoLines(logger *zap.Logger, object string, err error) {
 	if errors.Is(err, symbols.ErrNoDebugInfo) {
 		message += ": compile it with -g, or add the directory with its debug information to symbol_paths"
 	}
-	logger.Info(message, zap.String("object", object), zap.Error(err))
+	logger.Info(message+noRoom(err), zap.String("object", object), zap.Error(err))
 }
 
 // logParcel is a batch of log records of one session on its way to the pipeline.

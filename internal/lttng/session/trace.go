@@ -334,17 +334,28 @@ func (t *trace) drop(cause callevent.Cause) {
 	if t.merger == nil {
 		return
 	}
+	continues := t.continuesExactly()
 	for _, s := range t.streams {
 		t.rememberPosition(s)
 	}
 	if failed := t.merger.Failed(); failed != nil {
 		t.leaveOut(t.numbered[failed.ID])
 	}
-	t.processes.Break(cause)
+	t.processes.Break(cause, continues)
 	t.countStreams(-len(t.streams))
 	t.hold(-t.held)
 	t.metadata = 0
 	t.ctf, t.merger, t.streams, t.numbered, t.free = nil, nil, nil, nil, nil
+}
+
+// continuesExactly reports whether the next reader of the trace reads no event twice, and leaves none out.
+func (t *trace) continuesExactly() bool {
+	for _, s := range t.streams {
+		if !s.in.Continues() {
+			return false
+		}
+	}
+	return true
 }
 
 // leaveOut records an unreadable packet of a stream. The next attempt skips it, because it would end there again.
@@ -374,7 +385,11 @@ func (t *trace) positionOf(key string) merge.Position {
 
 // currentPosition returns how far the trace of a recording was read.
 func (t *trace) currentPosition(recording string) *position.Trace {
-	p := &position.Trace{Recording: recording, Streams: maps.Clone(t.position.Streams), Processes: t.processes.Records(), Threads: t.processes.Threads()}
+	p := &position.Trace{Recording: recording, Streams: maps.Clone(t.position.Streams), Processes: t.processes.Records()}
+	if t.continuesExactly() {
+		// Otherwise the next reader begins before these threads were known.
+		p.Threads = t.processes.Threads()
+	}
 	for key, s := range t.streams {
 		if at := s.in.Position(); at.Known {
 			p.Streams[key] = at

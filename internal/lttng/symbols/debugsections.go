@@ -26,12 +26,16 @@ func (s *symbolReader) readLines(t *table) sourceLines {
 	if err != nil {
 		return sourceLines{err: err}
 	}
+	places := int64(len(t.symbols)) * int64(unsafe.Sizeof(dwarfline.Place{})+unsafe.Sizeof(uint64(0)))
+	if err := s.reserve(places); err != nil {
+		return sourceLines{err: err}
+	}
 	starts := make([]uint64, len(t.symbols))
 	for i := range t.symbols {
 		starts[i] = t.symbols[i].start
 	}
 	var lines sourceLines
-	lines.Places, lines.err = dwarfline.Read(sections, starts, dwarfline.Limits{MaxBytes: s.settings.MaxLineBytes})
+	lines.Places, lines.err = dwarfline.Read(sections, starts, dwarfline.Limits{MaxBytes: s.settings.MaxLineBytes, Reserve: s.reserve})
 	lines.bytes = int64(len(lines.Of)) * int64(unsafe.Sizeof(dwarfline.Place{}))
 	for _, file := range lines.Files {
 		lines.bytes += int64(len(file)) + int64(unsafe.Sizeof(file))

@@ -43,7 +43,8 @@
 // Programs are often stripped. So the package also searches for files with debug information: .build-id/xx/yyyy.debug
 // below each directory and its usr/lib/debug, and the reported debug link. They require a build ID. The first file
 // with a full table (.symtab) and line tables is used, or else the first one with a full table. If there is none, the
-// exported functions (.dynsym) of the object itself are used.
+// exported functions (.dynsym) of the object itself are used. A result without all of this is searched again for objects
+// that are loaded later: for one with another path, and after [Settings].RetryAfter. A loaded object keeps its table.
 //
 // # Names
 //

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unsafe"
 )
 
 // Sizes of an entry of a table of symbols, by class (Elf32_Sym, Elf64_Sym).
@@ -43,6 +44,9 @@ func (s *symbolReader) read(t *table, section *elf.Section) error {
 	if err != nil {
 		return err
 	}
+	if err := s.reserve(int64(count) * int64(unsafe.Sizeof(candidate{}))); err != nil {
+		return err
+	}
 	candidates, err := readCandidates(bufio.NewReaderSize(data, 64<<10), count, s.file)
 	if err != nil || len(candidates) == 0 {
 		return err
@@ -51,7 +55,15 @@ func (s *symbolReader) read(t *table, section *elf.Section) error {
 	if err != nil {
 		return fmt.Errorf("names: %w", err)
 	}
-	return t.build(candidates, names, s.settings.MaxTableBytes)
+	return t.build(candidates, names, s.settings.MaxTableBytes, s.reserve)
+}
+
+// reserve reserves memory for the reading.
+func (s *symbolReader) reserve(bytes int64) error {
+	if s.settings.reserve == nil {
+		return nil
+	}
+	return s.settings.reserve(bytes)
 }
 
 // content returns a reader of the section. It fails if the section is not in the file or is compressed.
@@ -79,6 +91,9 @@ func (s *symbolReader) readNames(section *elf.Section, most uint64) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
+	if err := s.reserve(int64(section.FileSize)); err != nil {
+		return nil, err
+	}
 	names := make([]byte, section.FileSize)
 	if _, err := io.ReadFull(data, names); err != nil {
 		return nil, err
@@ -91,7 +106,7 @@ func (s *symbolReader) readNames(section *elf.Section, most uint64) ([]byte, err
 
 // readCandidates reads count symbols and returns the functions among them that this object defines.
 func readCandidates(r io.Reader, count uint64, file *elf.File) ([]candidate, error) {
-	var candidates []candidate
+	candidates := make([]candidate, 0, count)
 	entry := make([]byte, elf64SymbolSize)
 	if file.Class == elf.ELFCLASS32 {
 		entry = entry[:elf32SymbolSize]

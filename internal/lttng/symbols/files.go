@@ -6,6 +6,7 @@ package symbols
 import (
 	"container/list"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -21,14 +22,26 @@ type Files struct {
 	reading sync.Mutex
 	// checksums are those of files, by path, size and time of modification. It is guarded by reading.
 	checksums map[tableKey]uint32
+	// ranks are those of the tables of files that were read for objects with a build ID, by path, size and time of
+	// modification. It is guarded by reading.
+	ranks map[tableKey]rank
 
 	mu sync.Mutex
 	// The fields below are guarded by mu.
-	tables  map[tableKey]*list.Element // of *cachedTable
-	recent  *list.List                 // the last used table is in front
-	bytes   int64                      // of all tables
-	missing map[identity]time.Time     // when to search again for missing files
-	stats   Stats
+	tables map[tableKey]*list.Element // of *cachedTable
+	recent *list.List                 // the last used table is in front
+	bytes  int64                      // of all tables
+	// reserved is the memory for the file that is read, and for tables of it that were not added yet.
+	reserved int64
+	// searched are the searches that found nothing, or a table that is not complete.
+	searched map[identity]search
+	stats    Stats
+}
+
+// search is the result of a search, which is repeated later.
+type search struct {
+	again time.Time
+	found bool
 }
 
 // Stats are the counters of Files.
@@ -44,10 +57,11 @@ type Stats struct {
 	Bytes  int64
 }
 
-// maxMissing bounds the number of entries for missing files, and maxChecksums that of checksums.
+// maxSearched bounds the number of searches to repeat, maxChecksums that of checksums, and maxRanks that of ranks.
 const (
-	maxMissing   = 1024
+	maxSearched  = 1024
 	maxChecksums = 1024
+	maxRanks     = 4096
 )
 
 // identity describes a file, as the tracer reported it.
@@ -62,11 +76,22 @@ type identity struct {
 	seen int64
 }
 
-// tableKey identifies a table. Tables of .symtab have only the build ID. Tables of .dynsym also have the path,
-// because the same object may exist elsewhere with its .symtab. Tables of objects without a build ID have path, size
+// rank is the order of tables of one object: a higher one has more.
+type rank uint8
+
+const (
+	// exported: the functions of .dynsym. withNames: those of .symtab. complete: all that files of an object can have.
+	exported rank = iota
+	withNames
+	complete
+)
+
+// tableKey identifies a table. Tables of .symtab have only the build ID and their rank. Tables of .dynsym also have the
+// path, because the same object may exist elsewhere with its .symtab. Tables of objects without a build ID have path, size
 // and time of modification, and the checksum if it was compared.
 type tableKey struct {
 	buildID  string
+	rank     rank
 	path     string
 	size     int64
 	modified int64 // Unix nanoseconds
@@ -88,15 +113,17 @@ func NewFiles(settings Settings) (*Files, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
 	}
-	return &Files{
+	f := &Files{
 		settings: settings,
 		now:      time.Now,
 		tables:   map[tableKey]*list.Element{},
 		recent:   list.New(),
-		missing:  map[identity]time.Time{},
+		searched: map[identity]search{},
 
-		checksums: map[tableKey]uint32{},
-	}, nil
+		checksums: map[tableKey]uint32{}, ranks: map[tableKey]rank{},
+	}
+	f.settings.reserve = f.reserve
+	return f, nil
 }
 
 // Stats returns the counters.
@@ -108,25 +135,34 @@ func (f *Files) Stats() Stats {
 	return stats
 }
 
-// table returns the table of an object's functions, or nil if there is none at this time.
+// table returns the table of an object's functions, or nil if there is none at this time. While another goroutine reads a
+// file, it waits. When Settings.Context ends, the reading ends, and so does each wait.
 func (f *Files) table(id identity) (tableKey, *table) {
-	if len(f.settings.Paths) == 0 {
+	if len(f.settings.Paths) == 0 || f.settings.err() != nil {
 		return tableKey{}, nil
 	}
 	if id.buildID != "" {
 		id.seen = 0 // one search is enough for all processes
 	}
-	if key, t, known := f.lookup(id); known {
-		return key, t
+	if known, ok := f.lookup(id); ok {
+		return known.key, known.table
 	}
 	f.reading.Lock()
 	defer f.reading.Unlock()
-	if key, t, known := f.lookup(id); known { // another goroutine has just read it
-		return key, t
+	known, ok := f.lookup(id)
+	if ok { // another goroutine has just read it
+		return known.key, known.table
 	}
-	found, err := f.search(id)
+	defer f.release(0)
+	found, err := f.search(id, known)
+	if f.settings.err() != nil {
+		return known.key, known.table // the shutdown is the reason, not the object's files
+	}
+	if found.table == nil || known.table != nil && found.key.rank <= known.key.rank {
+		found = known
+	}
+	f.noteSearch(id, found)
 	if found.table == nil {
-		f.addMissing(id)
 		f.report(id, err)
 		return tableKey{}, nil
 	}
@@ -144,25 +180,30 @@ func (f *Files) report(id identity, err error) {
 	}
 }
 
-// lookup returns the result for an object from memory, if there is one. Objects without a build ID always require a
-// look at their file.
-func (f *Files) lookup(id identity) (tableKey, *table, bool) {
+// lookup returns the best table of an object from memory, if there is one, and whether no search is necessary. A table
+// that is not complete is searched again: after RetryAfter, or for an object that has another path. Objects without a
+// build ID always require a look at their file.
+func (f *Files) lookup(id identity) (known cachedTable, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if id.buildID != "" {
-		for _, key := range []tableKey{{buildID: id.buildID}, {buildID: id.buildID, path: id.path}} {
+		for _, key := range []tableKey{{buildID: id.buildID, rank: complete}, {buildID: id.buildID, rank: withNames}, {buildID: id.buildID, path: id.path}} {
 			if e, ok := f.tables[key]; ok {
 				f.recent.MoveToFront(e)
-				return key, e.Value.(*cachedTable).table, true
+				known = *e.Value.(*cachedTable)
+				break
 			}
 		}
+		if known.key.rank == complete {
+			return known, true
+		}
 	}
-	until, ok := f.missing[id]
-	if ok && f.now().Before(until) {
-		return tableKey{}, nil, true
+	last, ok := f.searched[id]
+	if ok && f.now().Before(last.again) && last.found == (known.table != nil) {
+		return known, true
 	}
-	delete(f.missing, id)
-	return tableKey{}, nil, false
+	delete(f.searched, id)
+	return known, false
 }
 
 // cached returns the table with that key, or nil.
@@ -186,6 +227,7 @@ func (f *Files) addTable(found cachedTable) bool {
 		return false // an object without a build ID and with an unchanged file
 	}
 	f.stats.Read++
+	f.reserved = 0
 	f.tables[found.key] = f.recent.PushFront(&found)
 	f.bytes += found.table.bytes()
 	for f.bytes > f.settings.MaxTableBytes && f.recent.Len() > 1 {
@@ -207,8 +249,41 @@ func (f *Files) evictExcess() {
 	if f.settings.Hold == nil {
 		return
 	}
-	for f.settings.Hold(f.bytes) > 0 && f.recent.Len() > 0 {
+	for f.settings.Hold(f.bytes+f.reserved) > 0 && f.recent.Len() > 0 {
 		f.evict()
+	}
+}
+
+// reserve reserves memory to read a file. It evicts tables if Settings.Hold requires that.
+func (f *Files) reserve(bytes int64) error {
+	if f.settings.Hold == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reserved += bytes
+	for f.settings.Hold(f.bytes+f.reserved) > 0 {
+		if f.recent.Len() > 0 {
+			f.evict()
+			continue
+		}
+		f.reserved -= bytes
+		f.settings.Hold(f.bytes + f.reserved)
+		if f.settings.Refused != nil {
+			f.settings.Refused()
+		}
+		return fmt.Errorf("%w: expected room for %d bytes in the memory budget, beside %d for this file", ErrNoRoom, bytes, f.reserved)
+	}
+	return nil
+}
+
+// release releases all reserved memory except so many bytes.
+func (f *Files) release(except int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.reserved != except {
+		f.reserved = except
+		f.evictExcess()
 	}
 }
 
@@ -220,13 +295,18 @@ func (f *Files) evict() {
 	f.stats.Evicted++
 }
 
-// addMissing records that an object has no file.
-func (f *Files) addMissing(id identity) {
+// noteSearch records a search, unless it found all that an object can have. Objects without a build ID are searched each
+// time if they have a file.
+func (f *Files) noteSearch(id identity, found cachedTable) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.stats.Missing++
-	if len(f.missing) >= maxMissing {
-		clear(f.missing)
+	if found.table == nil {
+		f.stats.Missing++
+	} else if id.buildID == "" || found.key.rank == complete {
+		return
 	}
-	f.missing[id] = f.now().Add(f.settings.RetryAfter)
+	if len(f.searched) >= maxSearched {
+		clear(f.searched)
+	}
+	f.searched[id] = search{f.now().Add(f.settings.RetryAfter), found.table != nil}
 }

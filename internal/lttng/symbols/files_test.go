@@ -220,11 +220,11 @@ func TestAMissingFileIsSearchedAgainLater(t *testing.T) {
 
 func TestTheNumberOfMissingFilesIsBounded(t *testing.T) {
 	bed := newFilesBed(t)
-	for i := range 2*maxMissing + 10 {
+	for i := range 2*maxSearched + 10 {
 		bed.name(t, Mapping{Path: fmt.Sprintf("/opt/absent%d", i)})
-		require.LessOrEqual(t, len(bed.missing), maxMissing)
+		require.LessOrEqual(t, len(bed.searched), maxSearched)
 	}
-	assert.Equal(t, uint64(2*maxMissing+10), bed.Stats().Missing)
+	assert.Equal(t, uint64(2*maxSearched+10), bed.Stats().Missing)
 }
 
 // manyShops writes objects of one function each and returns their Mappings.

@@ -27,8 +27,9 @@ var ErrNoFile = errors.New("no file found")
 //  2. Otherwise, if the build ID is known, try the places of files with debug information.
 //  3. Otherwise use the first file with functions in .symtab, or else the exported functions of the first file.
 //
+// known is the best table of the object in memory, if there is one. Files that have no more than it are not read again.
 // The error has the reason for each file that exists and was refused. There may be a table beside it.
-func (f *Files) search(id identity) (cachedTable, error) {
+func (f *Files) search(id identity, known cachedTable) (cachedTable, error) {
 	if err := id.checkPath(); err != nil {
 		return cachedTable{}, err
 	}
@@ -37,14 +38,17 @@ func (f *Files) search(id identity) (cachedTable, error) {
 	for _, names := range [][]string{{id.path}, id.debugNames()} {
 		for _, dir := range f.settings.Paths {
 			for _, name := range names {
-				found, err := f.open(dir, name, id)
+				if err := f.settings.err(); err != nil {
+					return cachedTable{}, err
+				}
+				found, err := f.open(dir, name, id, known)
 				switch {
 				case errors.Is(err, fs.ErrNotExist):
 				case err != nil:
 					errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, name), err))
-				case f.isComplete(found.table):
+				case f.rankOf(found.table) == complete:
 					return found, nil
-				case best.table == nil || found.table.full && !best.table.full:
+				case best.table == nil || f.rankOf(found.table) > f.rankOf(best.table):
 					best = found
 				}
 			}
@@ -56,9 +60,15 @@ func (f *Files) search(id identity) (cachedTable, error) {
 	return best, errors.Join(errs...)
 }
 
-// isComplete reports whether a table has all that files of an object can have.
-func (f *Files) isComplete(t *table) bool {
-	return t.full && (!f.settings.SourceLines || !errors.Is(t.lines.err, ErrNoDebugInfo))
+// rankOf returns the rank of a table.
+func (f *Files) rankOf(t *table) rank {
+	switch {
+	case !t.full:
+		return exported
+	case f.settings.SourceLines && (errors.Is(t.lines.err, ErrNoDebugInfo) || errors.Is(t.lines.err, ErrNoRoom)):
+		return withNames
+	}
+	return complete
 }
 
 // checkPath returns an error if files with the object's path must not be opened. The path is absolute and clean.
@@ -100,8 +110,9 @@ func (id identity) linkedNames() []string {
 	return []string{path.Join(dir, link), path.Join(dir, ".debug", link), path.Join(global, dir, link)}
 }
 
-// open reads the table of a file below a directory. The error wraps fs.ErrNotExist if there is no such file.
-func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
+// open reads the table of a file below a directory. The error wraps fs.ErrNotExist if there is no such file, or if it is
+// known to have no more than the known table.
+func (f *Files) open(dir, name string, id identity, known cachedTable) (cachedTable, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return cachedTable{}, bareError(err)
@@ -124,23 +135,67 @@ func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 			return cachedTable{}, err
 		}
 	}
-	key := tableKey{buildID: id.buildID}
-	check := func() error { return nil }
-	if id.buildID == "" {
-		key = tableKey{path: filepath.Join(dir, name), size: info.Size(), modified: info.ModTime().UnixNano(), crc: crc}
-		if t := f.cached(key); t != nil && t.memorySize == id.memorySize {
-			return cachedTable{key: key, table: t}, nil
-		}
-		check = func() error { return f.checkCRC(file, key) }
+	content := endingReader{file, &f.settings}
+	stamp := tableKey{path: filepath.Join(dir, name), size: info.Size(), modified: info.ModTime().UnixNano(), crc: crc}
+	if id.buildID != "" {
+		return f.readIdentified(content, info.Size(), id, stamp, known)
 	}
-	t, err := readTable(file, info.Size(), id, f.settings, check)
+	if t := f.cached(stamp); t != nil && t.memorySize == id.memorySize {
+		return cachedTable{key: stamp, table: t}, nil
+	}
+	t, err := f.read(content, info.Size(), id, func() error { return f.checkCRC(content, stamp) })
 	if err != nil {
 		return cachedTable{}, err
 	}
-	if !t.full && id.buildID != "" {
+	return cachedTable{key: stamp, table: t}, nil
+}
+
+// readIdentified reads the table of a file for an object with a build ID.
+func (f *Files) readIdentified(content io.ReaderAt, size int64, id identity, stamp tableKey, known cachedTable) (cachedTable, error) {
+	stamp.buildID = id.buildID
+	if rank, ok := f.ranks[stamp]; ok && known.table != nil && rank <= known.key.rank {
+		return cachedTable{}, fs.ErrNotExist
+	}
+	t, err := f.read(content, size, id, func() error { return nil })
+	if err != nil {
+		return cachedTable{}, err
+	}
+	key := tableKey{buildID: id.buildID, rank: f.rankOf(t)}
+	if key.rank == exported {
 		key.path = id.path
 	}
+	if len(f.ranks) >= maxRanks {
+		clear(f.ranks)
+	}
+	if !errors.Is(t.lines.err, ErrNoRoom) { // otherwise it has more
+		f.ranks[stamp] = key.rank
+	}
 	return cachedTable{key: key, table: t}, nil
+}
+
+// read is readTable. Of the memory that it reserves, that of the table stays reserved.
+func (f *Files) read(content io.ReaderAt, size int64, id identity, check func() error) (*table, error) {
+	before := f.reserved // only the goroutine that reads increases it
+	t, err := readTable(content, size, id, f.settings, check)
+	if err != nil {
+		f.release(before)
+		return nil, err
+	}
+	f.release(before + t.bytes())
+	return t, nil
+}
+
+// endingReader reads a file until Settings.Context ends. All of a file's content passes it, so the reading ends soon after.
+type endingReader struct {
+	io.ReaderAt
+	settings *Settings
+}
+
+func (r endingReader) ReadAt(p []byte, offset int64) (int, error) {
+	if err := r.settings.err(); err != nil {
+		return 0, err
+	}
+	return r.ReaderAt.ReadAt(p, offset)
 }
 
 // checkTime returns an error if the file of an object without a build ID was written after the report of the object.

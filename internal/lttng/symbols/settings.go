@@ -4,6 +4,7 @@
 package symbols
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -24,13 +25,19 @@ type Settings struct {
 	// MaxTableBytes bounds the memory of all tables of functions, and of the names that are read for one of them, 1
 	// to 4 GiB - 1. Above it, the least recently used tables are evicted. They are read again when they are needed.
 	MaxTableBytes int64
-	// Hold is called with the memory of all tables after it has changed. It returns the number of excess bytes: the
-	// least recently used tables are evicted for them. nil means that MaxTableBytes is the only bound.
+	// Hold is called with the memory of all tables after it has changed, and before memory is used to read a file. It
+	// returns the number of excess bytes: the least recently used tables are evicted for them. If that is not enough, the
+	// file is not read. nil means that MaxTableBytes is the only bound.
 	Hold func(bytes int64) (excess int64)
+	// Refused is called for each file, or part of it, that was not read because of Hold. It may be nil.
+	Refused func()
 	// SourceLines is set if the source lines of functions are read from debug information.
 	SourceLines bool
 	// MaxLineBytes bounds the bytes of line tables and their texts that are read from a file, after decompression.
 	MaxLineBytes int64
+	// Context ends when files are no longer read: a file that is being read then has no names. nil means that it never
+	// ends.
+	Context context.Context
 	// RetryAfter is the time after which a missing file is searched again.
 	RetryAfter time.Duration
 	// Report is called with the reason if the functions of an object have no names: no file exists, or each file was
@@ -40,7 +47,13 @@ type Settings struct {
 	// ReportLines is called with the reason if functions of an object have names and no source lines: once when the
 	// names are read. It may be nil.
 	ReportLines func(object string, err error)
+
+	// reserve reserves memory until a file is read. The error wraps ErrNoRoom.
+	reserve func(bytes int64) error
 }
+
+// ErrNoRoom means that Settings.Hold has no room for the reading of a file.
+var ErrNoRoom = errors.New("no memory to read the file")
 
 // DefaultSettings returns settings for files of this machine.
 func DefaultSettings() Settings {
@@ -53,6 +66,14 @@ func DefaultSettings() Settings {
 		MaxLineBytes:  128 << 20,
 		RetryAfter:    time.Minute,
 	}
+}
+
+// err returns the reason why no file is read any more, or nil.
+func (s *Settings) err() error {
+	if s.Context == nil {
+		return nil
+	}
+	return s.Context.Err()
 }
 
 // Validate checks the settings.

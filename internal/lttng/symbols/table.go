@@ -49,8 +49,9 @@ func tableBytes(symbols, names int) int64 {
 }
 
 // build sorts the candidates and adds one for each address, with its name. names ends with a zero byte. Candidates
-// with an empty name, or one outside names, are omitted. build fails if the table would use more than most bytes.
-func (t *table) build(candidates []candidate, names []byte, most int64) error {
+// with an empty name, or one outside names, are omitted. build fails if the table would use more than most bytes, or
+// if reserve fails for them.
+func (t *table) build(candidates []candidate, names []byte, most int64, reserve func(bytes int64) error) error {
 	candidates = slices.DeleteFunc(candidates, func(c candidate) bool {
 		return uint64(c.name) >= uint64(len(names)) || names[c.name] == 0
 	})
@@ -64,8 +65,12 @@ func (t *table) build(candidates []candidate, names []byte, most int64) error {
 	for _, c := range candidates {
 		total += len(nameAt(names, c.name)) + 1
 	}
-	if size := tableBytes(len(candidates), total); size > most {
+	size := tableBytes(len(candidates), total)
+	if size > most {
 		return fmt.Errorf("expected a table of functions of at most %d bytes, got %d", most, size)
+	}
+	if err := reserve(size); err != nil {
+		return err
 	}
 	t.symbols = make([]symbol, 0, len(candidates))
 	t.names = make([]byte, 0, total)

@@ -152,8 +152,8 @@ func TestNamesThatOverlapAreBounded(t *testing.T) {
 	}
 	_, names := m.symbolTable(m.symbols)
 	var table table
-	require.ErrorContains(t, table.build(candidates, names, 1<<20), "expected a table of functions of at most 1048576 bytes, got ")
-	require.NoError(t, table.build(candidates, names, 1<<30))
+	require.ErrorContains(t, table.build(candidates, names, 1<<20, unlimited), "expected a table of functions of at most 1048576 bytes, got ")
+	require.NoError(t, table.build(candidates, names, 1<<30, unlimited))
 	assert.Equal(t, bytes.Repeat([]byte("x"), maxSymbolBytes), table.function(0), "a longer name is cut")
 	assert.Equal(t, []byte("x"), table.function(29_999))
 	assert.Equal(t, tableBytes(30_000, len(table.names)), table.bytes())
@@ -167,3 +167,6 @@ func (t *table) function(addr uint64) []byte {
 	}
 	return nil
 }
+
+// unlimited reserves any memory.
+func unlimited(int64) error { return nil }

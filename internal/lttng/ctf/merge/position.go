@@ -77,6 +77,12 @@ func (s *Stream) Position() Position {
 	return at
 }
 
+// Continues reports whether a Merger that resumes at Position returns each event once: the position is known, or no
+// event was returned.
+func (s *Stream) Continues() bool {
+	return s.Position().Known || !s.finished.any && s.read == 0
+}
+
 // currentSequence returns the sequence number or the place of the open packet.
 func (s *Stream) currentSequence() (uint64, bool) {
 	if s.packet == nil {

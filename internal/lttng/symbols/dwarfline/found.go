@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// pathBytes is the approximate memory of a path beside its text.
+const pathBytes = 48
+
 // Place is the place at which a function begins.
 type Place struct{ File, Line uint32 }
 
@@ -74,6 +77,9 @@ func (f *found) pathNumber(path string) (uint32, error) {
 	number := f.pathNumbers[path]
 	if number == 0 {
 		if err := f.budget.spend(keptCost * int64(len(path))); err != nil {
+			return 0, err
+		}
+		if err := f.budget.reserve(growth * (int64(len(path)) + pathBytes)); err != nil {
 			return 0, err
 		}
 		f.paths = append(f.paths, path)

@@ -15,6 +15,9 @@ type Limits struct {
 	// MaxBytes bounds the bytes of line tables and their texts, after decompression. Texts that are kept, and work
 	// that no byte shows, count as more.
 	MaxBytes int64
+	// Reserve is called with the approximate number of bytes of memory, before they are used. If it fails, the reading
+	// ends with its error. It may be nil.
+	Reserve func(bytes int64) error
 }
 
 // Places are the places of functions.
@@ -29,7 +32,7 @@ type Places struct {
 // first unreadable part: there are places of the others beside it.
 func Read(s Sections, starts []uint64, limits Limits) (Places, error) {
 	f := &found{
-		sections: s, budget: budget{limits.MaxBytes, limits.MaxBytes}, starts: starts, places: make([]Place, len(starts)),
+		sections: s, budget: budget{left: limits.MaxBytes, limit: limits.MaxBytes, room: limits.Reserve}, starts: starts, places: make([]Place, len(starts)),
 		pathNumbers: map[string]uint32{}, str: texts{section: s.Str}, lineStr: texts{section: s.LineStr},
 	}
 	err := errors.Join(readPrograms(f), f.directoriesErr)
@@ -42,6 +45,7 @@ func readPrograms(f *found) error {
 	u := newUnits(f.sections.Line, buffer)
 	var content bytes.Buffer
 	var firstErr error
+	largest := uint64(0)
 	for u.at < f.sections.Line.Size {
 		begin := u.at
 		header, err := u.reader.Peek(int(min(maxLengthBytes, f.sections.Line.Size-u.at)))
@@ -57,6 +61,12 @@ func readPrograms(f *found) error {
 		content.Reset()
 		if length > maxProgramBytes {
 			return errors.Join(firstErr, fmt.Errorf("%w: line table at byte %d: expected at most %d bytes, got %d", ErrLimit, begin, maxProgramBytes, length))
+		}
+		if length > largest {
+			if err := f.budget.reserve(growth * int64(length-largest)); err != nil {
+				return errors.Join(firstErr, err)
+			}
+			largest = length
 		}
 		if err := errors.Join(f.budget.spend(int64(length)+1), u.skipTo(u.at+int64(c.at), &f.budget)); err != nil {
 			return errors.Join(firstErr, err)

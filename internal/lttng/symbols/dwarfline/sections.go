@@ -37,7 +37,25 @@ func (s Section) Exists() bool { return s.Open != nil }
 var ErrLimit = errors.New("too much debug information")
 
 // budget is the number of bytes that may still be read.
-type budget struct{ left, limit int64 }
+type budget struct {
+	left, limit int64
+	// room is Limits.Reserve.
+	room func(bytes int64) error
+}
+
+// growth is the ratio of the memory of a buffer that grows to its content.
+const growth = 2
+
+// reserve reserves memory. Its error is one of ErrLimit, which ends the reading.
+func (b *budget) reserve(bytes int64) error {
+	if b.room == nil {
+		return nil
+	}
+	if err := b.room(bytes); err != nil {
+		return fmt.Errorf("%w: %w", ErrLimit, err)
+	}
+	return nil
+}
 
 func (b *budget) spend(n int64) error {
 	if n < 0 || n > b.left {
@@ -62,6 +80,9 @@ func (s Section) whole(b *budget) ([]byte, error) {
 		return nil, fmt.Errorf("%w: expected a section of at most %d bytes, got %d", ErrLimit, maxProgramBytes, s.Size)
 	}
 	if err := b.spend(s.Size); err != nil {
+		return nil, err
+	}
+	if err := b.reserve(growth * s.Size); err != nil {
 		return nil, err
 	}
 	var content bytes.Buffer // grows with the content that is read

@@ -55,6 +55,7 @@ type TelemetryBuilder struct {
 	ReceiverCtfFileProcesses           metric.Int64UpDownCounter
 	ReceiverCtfFileReadFailures        metric.Int64Counter
 	ReceiverCtfFileStreams             metric.Int64UpDownCounter
+	ReceiverCtfFileSymbolFilesRefused  metric.Int64Counter
 	ReceiverCtfFileTraces              metric.Int64UpDownCounter
 	ReceiverCtfFileTracesClosed        metric.Int64Counter
 	ReceiverCtfFileTracesFailed        metric.Int64Counter
@@ -290,6 +291,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_ctf_file_streams",
 		metric.WithDescription("Streams of packets of all traces that have not ended. [Alpha]"),
 		metric.WithUnit("{stream}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverCtfFileSymbolFilesRefused, err = builder.meter.Int64Counter(
+		"otelcol_receiver_ctf_file_symbol_files_refused",
+		metric.WithDescription("Object files whose names or source lines were not read, because the memory budget had no room. Their functions have addresses instead of names, or no lines. [Alpha]"),
+		metric.WithUnit("{file}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverCtfFileTraces, err = builder.meter.Int64UpDownCounter(

@@ -53,6 +53,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverCtfFileProcesses.Add(context.Background(), 1)
 	tb.ReceiverCtfFileReadFailures.Add(context.Background(), 1)
 	tb.ReceiverCtfFileStreams.Add(context.Background(), 1)
+	tb.ReceiverCtfFileSymbolFilesRefused.Add(context.Background(), 1)
 	tb.ReceiverCtfFileTraces.Add(context.Background(), 1)
 	tb.ReceiverCtfFileTracesClosed.Add(context.Background(), 1)
 	tb.ReceiverCtfFileTracesFailed.Add(context.Background(), 1)
@@ -136,6 +137,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverCtfFileStreams(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverCtfFileSymbolFilesRefused(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverCtfFileTraces(t, testTel,

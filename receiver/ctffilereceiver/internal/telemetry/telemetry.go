@@ -138,6 +138,11 @@ func (t *Telemetry) NamesForgotten(n int64) {
 	t.builder.ReceiverCtfFileNamesForgotten.Add(background, n)
 }
 
+// SymbolFileRefused counts an object file, or a part of it, that was not read because of the memory budget.
+func (t *Telemetry) SymbolFileRefused() {
+	t.builder.ReceiverCtfFileSymbolFilesRefused.Add(background, 1)
+}
+
 // ObjectRefused counts an object that had no room.
 func (t *Telemetry) ObjectRefused() { t.builder.ReceiverCtfFileObjectsRefused.Add(background, 1) }
 

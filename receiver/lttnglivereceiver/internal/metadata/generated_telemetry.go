@@ -57,6 +57,7 @@ type TelemetryBuilder struct {
 	ReceiverLttngLiveSessionsDetached    metric.Int64Counter
 	ReceiverLttngLiveStreams             metric.Int64UpDownCounter
 	ReceiverLttngLiveStreamsCut          metric.Int64Counter
+	ReceiverLttngLiveSymbolFilesRefused  metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -285,6 +286,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_lttng_live_streams_cut",
 		metric.WithDescription("Streams of single processes that ended before the relay daemon sent their last packet, as far as the receiver can see it. [Alpha]"),
 		metric.WithUnit("{stream}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverLttngLiveSymbolFilesRefused, err = builder.meter.Int64Counter(
+		"otelcol_receiver_lttng_live_symbol_files_refused",
+		metric.WithDescription("Object files whose names or source lines were not read, because the memory budget had no room. Their functions have addresses instead of names, or no lines. [Alpha]"),
+		metric.WithUnit("{file}"),
 	)
 	errs = errors.Join(errs, err)
 	return &builder, errs

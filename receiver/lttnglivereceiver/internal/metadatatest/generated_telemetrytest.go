@@ -482,3 +482,19 @@ func AssertEqualReceiverLttngLiveStreamsCut(t *testing.T, tt *componenttest.Tele
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
+
+func AssertEqualReceiverLttngLiveSymbolFilesRefused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_lttng_live_symbol_files_refused",
+		Description: "Object files whose names or source lines were not read, because the memory budget had no room. Their functions have addresses instead of names, or no lines. [Alpha]",
+		Unit:        "{file}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_lttng_live_symbol_files_refused")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}

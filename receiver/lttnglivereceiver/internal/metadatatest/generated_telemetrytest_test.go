@@ -52,6 +52,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverLttngLiveSessionsDetached.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveStreams.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveStreamsCut.Add(context.Background(), 1)
+	tb.ReceiverLttngLiveSymbolFilesRefused.Add(context.Background(), 1)
 	AssertEqualReceiverLttngLiveBadData(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -137,6 +138,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLiveStreamsCut(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverLttngLiveSymbolFilesRefused(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 

@@ -121,6 +121,11 @@ func (t *Telemetry) NamesForgotten(n int64) {
 	t.builder.ReceiverLttngLiveNamesForgotten.Add(background, n)
 }
 
+// SymbolFileRefused counts an object file, or a part of it, that was not read because of the memory budget.
+func (t *Telemetry) SymbolFileRefused() {
+	t.builder.ReceiverLttngLiveSymbolFilesRefused.Add(background, 1)
+}
+
 // ObjectRefused counts an object that had no room.
 func (t *Telemetry) ObjectRefused() { t.builder.ReceiverLttngLiveObjectsRefused.Add(background, 1) }
 

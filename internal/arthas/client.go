@@ -31,6 +31,9 @@ type Settings struct {
 	// Pulls is the maximum number of open pulls. Each blocks an event loop of the server, which has two for each
 	// processor; default 1.
 	Pulls int
+	// Doubt is how long the server may be silent about the first request before the client looks whether it is another
+	// server; default 2 s.
+	Doubt time.Duration
 	// UserID is a name for the client, which the server shows in its log since 4.2.
 	UserID string
 }
@@ -40,6 +43,7 @@ const (
 	DefaultMaxAnswer = 16 << 20
 	DefaultTimeout   = 15 * time.Second
 	DefaultPulls     = 1
+	DefaultDoubt     = 2 * time.Second
 )
 
 // Client sends requests to one server. Several goroutines may use it at the same time.
@@ -90,6 +94,9 @@ func NewClient(client *http.Client, address string, settings Settings) (*Client,
 	}
 	if settings.Pulls <= 0 {
 		settings.Pulls = DefaultPulls
+	}
+	if settings.Doubt <= 0 {
+		settings.Doubt = DefaultDoubt
 	}
 	c := &Client{settings: settings, http: *client, url: u.String(), peer: u.Host, pulls: make(chan struct{}, settings.Pulls)}
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -147,15 +154,33 @@ func (c *Client) Exec(ctx context.Context, command Command, limit time.Duration)
 
 // Identify returns the version of the server, if this package can work with it. Otherwise the error names what answers.
 // It is the first request to a server: a telnet port reads the lines of a request as commands, and knows none of them.
+// It may be silent about them, so a silent server is looked at during the request.
 func (c *Client) Identify(ctx context.Context) (string, error) {
 	const limit = time.Second
-	e, err := c.Exec(ctx, VersionCommand{}, limit)
-	if errors.Is(err, ErrNotHTTP) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		if other := recognize(ctx, c.url); other != nil {
-			return "", c.failed("exec", fmt.Errorf("%w: %w", other, errors.Unwrap(err)))
+	asking, end := context.WithCancel(ctx)
+	defer end()
+	var looking sync.WaitGroup
+	var other error
+	looking.Go(func() {
+		if !silent(asking, c.settings.Doubt) {
+			return
 		}
+		if other = recognize(asking, c.url); other != nil {
+			end()
+		}
+	})
+	e, err := c.Exec(asking, VersionCommand{}, limit)
+	end()
+	looking.Wait()
+	if other == nil && (errors.Is(err, ErrNotHTTP) || errors.Is(err, context.DeadlineExceeded)) && ctx.Err() == nil {
+		other = recognize(ctx, c.url)
 	}
-	if err != nil {
+	switch {
+	case err != nil && other != nil && errors.Is(err, context.Canceled): // because of other
+		return "", c.failed("exec", other)
+	case err != nil && other != nil:
+		return "", c.failed("exec", fmt.Errorf("%w: %w", other, errors.Unwrap(err)))
+	case err != nil:
 		return "", err
 	}
 	for _, result := range e.Results {
@@ -167,6 +192,18 @@ func (c *Client) Identify(ctx context.Context) (string, error) {
 		}
 	}
 	return "", c.failed("exec", fmt.Errorf("%w: it has no version", ErrNotArthas))
+}
+
+// silent waits for a time, and reports whether ctx has not ended meanwhile.
+func silent(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // supported reports whether a version is at least 3.4, or no version number: an own build calls itself "unknown".

@@ -176,10 +176,8 @@ func (c *Client) Identify(ctx context.Context) (string, error) {
 		other = recognize(ctx, c.url)
 	}
 	switch {
-	case err != nil && other != nil && errors.Is(err, context.Canceled): // because of other
+	case err != nil && other != nil: // err is another one each time
 		return "", c.failed("exec", other)
-	case err != nil && other != nil:
-		return "", c.failed("exec", fmt.Errorf("%w: %w", other, errors.Unwrap(err)))
 	case err != nil:
 		return "", err
 	}

@@ -66,6 +66,7 @@ func (f *arthasFlags) register(c *cobra.Command) {
 	flags, s, l := c.Flags(), &f.settings, &f.load
 	flags.SortFlags = false
 	flags.StringVar(&f.listen, "listen", "localhost:8563", "address to listen on, host:port")
+	flags.StringVar(&l.Package, "package", "com.example.shop", "package of the program's classes")
 	flags.IntVar(&l.Classes, "classes", 10, "classes of the program")
 	flags.IntVar(&l.Methods, "methods", 10, "methods of each class")
 	flags.Float64Var(&l.Rate, "rate", 100, "calls in a second, each with the calls that it makes")

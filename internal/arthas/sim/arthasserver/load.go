@@ -4,6 +4,7 @@
 package arthasserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -13,6 +14,8 @@ import (
 
 // Load describes the calls that the simulated program makes by itself. The same seed makes the same calls.
 type Load struct {
+	// Package is the package of all classes; default com.example.shop.
+	Package string
 	// Classes is the number of classes, and Methods the number of methods of each class.
 	Classes, Methods int
 	// Rate is the number of outermost calls per second, each with its callees.
@@ -38,7 +41,7 @@ func (l Load) ClassMethods() map[string][]string {
 
 // name returns the name of a method by its number.
 func (l Load) name(number int) (class, method string) {
-	return fmt.Sprintf("com.example.shop.Service%d", number/l.Methods), fmt.Sprintf("operation%d", number%l.Methods)
+	return fmt.Sprintf("%s.Service%d", cmp.Or(l.Package, "com.example.shop"), number/l.Methods), fmt.Sprintf("operation%d", number%l.Methods)
 }
 
 // Properties of calls.

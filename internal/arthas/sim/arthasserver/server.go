@@ -158,7 +158,7 @@ func (srv *Server) restart() {
 }
 
 func (srv *Server) endSessions() {
-	srv.program.truth.Sessions = int64(len(srv.sessions))
+	srv.program.truth.Sessions = srv.opened()
 	for _, s := range srv.sessions {
 		srv.remove(s)
 	}

@@ -51,7 +51,8 @@ type Truth struct {
 	Records int64 `json:"records"`
 	// Dropped counts results that full queues dropped before a client received them.
 	Dropped int64 `json:"dropped"`
-	// Resets counts restored classes. Enhanced is the number of instrumented classes, and Sessions that of open sessions.
+	// Resets counts restored classes. Enhanced is the number of instrumented classes, and Sessions that of sessions that
+	// clients opened and did not close.
 	Resets   int64 `json:"resets"`
 	Enhanced int64 `json:"enhanced"`
 	Sessions int64 `json:"sessions"`
@@ -130,6 +131,16 @@ func (p *program) snapshot() Truth {
 	return t
 }
 
+// opened returns the number of open sessions, without those of single commands, which end by themselves.
+func (srv *Server) opened() (n int64) {
+	for _, s := range srv.sessions {
+		if s.made > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // Lives returns the truths of all lives of the program, the newest last.
 func (srv *Server) Lives() (truths []Truth) {
 	srv.mu.Lock()
@@ -139,7 +150,7 @@ func (srv *Server) Lives() (truths []Truth) {
 	}
 	now := srv.program.snapshot()
 	if !srv.closed {
-		now.Sessions = int64(len(srv.sessions))
+		now.Sessions = srv.opened()
 	}
 	return append(truths, now)
 }

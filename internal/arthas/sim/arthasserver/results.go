@@ -116,7 +116,7 @@ func memoryInfo() result {
 		return result{"type": kind, "name": name, "used": used, "total": total, "max": most}
 	}
 	return result{
-		"heap":        []any{pool("heap", "heap", 28032368, 41943040, 268435456), pool("heap", "g1_eden_space", 14680064, 18874368, -1)},
+		"heap":        []any{pool("heap", "heap", 28032368, 41943040, 268435456), pool("heap", "g1_eden_space", 14680064, 18874368, -1), pool("heap", "g1_old_gen", 13352304, 23068672, 268435456)},
 		"nonheap":     []any{pool("nonheap", "nonheap", 49000000, 52887552, -1)},
 		"buffer_pool": []any{pool("buffer_pool", "direct", 33562632, 33562631, noMaximum)},
 	}

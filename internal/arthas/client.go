@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -288,7 +289,7 @@ func (c *Client) exchange(ctx context.Context, req request) ([]byte, error) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, fmt.Errorf("%w after %d bytes", ErrCut, len(received))
 	case err != nil:
-		return nil, fmt.Errorf("after %d bytes of the answer: %w", len(received), err)
+		return nil, fmt.Errorf("after %d bytes of the answer: %w", len(received), withoutPort(err))
 	case int64(len(received)) > c.settings.MaxAnswer:
 		return nil, fmt.Errorf("%w of %d bytes", ErrTooLarge, c.settings.MaxAnswer)
 	}
@@ -338,7 +339,10 @@ func explain(err error) error {
 	if errors.As(err, &ofURL) {
 		err = ofURL.Err
 	}
+	err = withoutPort(err)
 	switch {
+	case errors.Is(err, net.ErrClosed):
+		return fmt.Errorf("%w: it came before the end of the request", ErrNotHTTP)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w: %w", ErrNotListening, err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
@@ -348,6 +352,17 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %w", ErrNotHTTP, err)
 	}
 	return err
+}
+
+// withoutPort removes the client's port from an error: it is another one each time, and so would be the text.
+func withoutPort(err error) error {
+	for {
+		op, is := err.(*net.OpError)
+		if !is || op.Op == "dial" {
+			return err
+		}
+		err = op.Err
+	}
 }
 
 // decode reads an answer.

@@ -115,6 +115,20 @@ func TestWhatAnswersInPlaceOfArthasIsNamed(t *testing.T) {
 	}
 }
 
+// A Greys server can answer before it has the whole request. Each attempt has another port, and the same error.
+func TestTheErrorOfAGreysServerIsAlwaysTheSame(t *testing.T) {
+	address := greys(t)
+	var first error
+	for range 50 {
+		_, err := clientOf(t, address, arthas.Settings{Doubt: time.Millisecond}).Identify(context.Background())
+		require.ErrorIs(t, err, arthas.ErrGreys)
+		if first == nil {
+			first = err
+		}
+		require.EqualError(t, err, first.Error())
+	}
+}
+
 // The telnet port of Arthas says nothing about a request, and greets a client that waits.
 func TestASilentServerIsLookedAtDuringTheRequest(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -34,12 +34,13 @@ const (
 
 	ofGreys      = `code.function.name="com.example.shop.Service\d.operation\d" `
 	inGreys      = `thread.id=2[0-3] thread.name="worker-[0-3]"`
+	ofArthas     = `code.function.name="com.example.stock.Service\d.operation\d" `
 	leftByGreys  = `error.type="com.example.shop.OutOfStock" `
 	thrownInside = `; exception exception.type="com.example.shop.OutOfStock"`
 )
 
 // wantedLooks are those of the simulated tracers.
-func wantedLooks(lives []greysLife) map[string]looks {
+func wantedLooks(lives playedMethodsOf) map[string]looks {
 	return map[string]looks{
 		"bytefrog": {
 			resources: []string{`service.instance.id=` + anUUID + ` service.name="unknown_service:java"`},
@@ -74,8 +75,9 @@ func wantedLooks(lives []greysLife) map[string]looks {
 				`rbkit.protocol.version="2.1" rbkit.server.version="0.1.10" service.instance.id="[^":]+:\d+" service.name="prog.rb"`},
 			spans: []string{`Internal Unset`},
 		},
+		"arthas": looksOfArthas(lives.arthas[0].ProcessID),
 		"greys": {
-			resources: []string{`greys.server.protocol="console" greys.server.version="1.7.6.6" process.pid=` + fmt.Sprint(lives[0].ProcessID) +
+			resources: []string{`greys.server.protocol="console" greys.server.version="1.7.6.6" process.pid=` + fmt.Sprint(lives.greys[0].ProcessID) +
 				` service.instance.id="[^":]+:\d+" service.name="unknown_service:java"`},
 			spans: []string{
 				`Internal Unset ` + ofGreys + inGreys,
@@ -87,8 +89,29 @@ func wantedLooks(lives []greysLife) map[string]looks {
 	}
 }
 
+// looksOfArthas are the looks of the call trees of an Arthas server. Every method of a tree is traced, so each exception is known.
+func looksOfArthas(pid int64) looks {
+	const (
+		failed   = `error.type="com.example.shop.OutOfStock" `
+		thrown   = `; exception exception.message="none left" exception.type="com.example.shop.OutOfStock"`
+		repeated = `callbraid.repeated.calls=\d+ callbraid.repeated.greatest=\d+ callbraid.repeated.least=\d+ callbraid.repeated.total=\d+ `
+		line     = `code.line.number=[1-9]\d* `
+	)
+	return looks{
+		resources: []string{`arthas.server.version="4.3.4" host.name="simulated" process.pid=` + fmt.Sprint(pid) +
+			` service.instance.id="[^":]+:\d+" service.name="unknown_service:java"`},
+		spans: []string{
+			`Internal Unset ` + ofArthas + inGreys,
+			`Internal Unset arthas.time.estimated=true ` + ofArthas + line + inGreys,
+			`Internal Unset arthas.time.estimated=true ` + repeated + ofArthas + line + inGreys,
+			`Internal Error none left ` + ofArthas + failed + inGreys + thrown,
+			`Internal Error none left arthas.time.estimated=true (` + repeated + `)?` + ofArthas + line + failed + inGreys + thrown,
+		},
+	}
+}
+
 // checkLooks compares all attributes in the data of each tracer with the expected ones.
-func (s *jaegerSpans) checkLooks(t *testing.T, lives []greysLife) {
+func (s *jaegerSpans) checkLooks(t *testing.T, lives playedMethodsOf) {
 	for tracer, want := range wantedLooks(lives) {
 		var spans []string
 		for _, span := range s.byTracer[receiverOf(tracer+"receiver")] {

@@ -90,13 +90,14 @@ func (s *jaegerSpans) add(t *testing.T, trace ptrace.Traces) int {
 }
 
 // check compares each tracer's spans with the expected ones.
-func (s *jaegerSpans) check(t *testing.T, lives []greysLife) {
-	require.Len(t, s.byTracer, 4, "tracers with spans")
+func (s *jaegerSpans) check(t *testing.T, lives playedMethodsOf) {
+	require.Len(t, s.byTracer, 5, "tracers with spans")
 	t.Run("attributes", func(t *testing.T) { s.checkLooks(t, lives) })
 	t.Run("bytefrog", s.checkRuns)
 	t.Run("lttng", s.checkSessions)
 	t.Run("rbkit", s.checkCollections)
-	t.Run("greys", func(t *testing.T) { s.checkTrees(t, lives) })
+	t.Run("greys", func(t *testing.T) { s.checkTrees(t, "greys", lives.greys) })
+	t.Run("arthas", func(t *testing.T) { s.checkTrees(t, "arthas", lives.arthas) })
 }
 
 // checkRuns compares the runs of Bytefrog with the reference: names, times, attributes,
@@ -240,16 +241,16 @@ const limitOfTrees = 100
 
 // checkTrees compares call trees with the limit of them, and with the calls of the server. Some
 // more may be on their way when the limit is reached, because each method has a command.
-func (s *jaegerSpans) checkTrees(t *testing.T, lives []greysLife) {
+func (s *jaegerSpans) checkTrees(t *testing.T, tracer string, lives []greysLife) {
 	require.Len(t, lives, 1)
-	spans := s.byTracer[receiverOf("greysreceiver")]
+	spans := s.byTracer[receiverOf(tracer+"receiver")]
 	slices.SortFunc(spans, byStart)
 	assert.EqualValues(t, limitOfTrees, checkGreysSpans(t, spans))
 	assert.GreaterOrEqual(t, lives[0].Trees, int64(limitOfTrees))
 	failed := 0
 	for _, span := range spans {
 		name, _ := span.Attributes().Get("code.function.name")
-		assert.Contains(t, lives[0].Told, name.Str())
+		assert.Contains(t, lives[0].Made, name.Str())
 		if span.Status().Code() == ptrace.StatusCodeError {
 			failed++
 		}

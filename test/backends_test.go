@@ -41,6 +41,7 @@ type backends struct {
 	bytefrog, relay, portFile, metrics string
 	rbkit                              rbkitServer
 	greys                              greysServer
+	arthas                             arthasServer
 }
 
 // startBackends starts both, with config/jaeger-prometheus.yaml. Only addresses and the interval of
@@ -51,12 +52,13 @@ func startBackends(t *testing.T, version jaeger.Version, interval string) *backe
 	b := &backends{
 		jaeger: jaeger.Start(t, version), bytefrog: testkit.Address(t), relay: testkit.Address(t),
 		metrics: testkit.Address(t), portFile: filepath.Join(t.TempDir(), "agent.port"), rbkit: newRbkitServer(t), greys: newGreysServer(t),
+		arthas: newArthasServer(t),
 	}
 	b.collector = kit.Start(t, shipped(t, "jaeger-prometheus.yaml", map[string]string{
 		"endpoint: localhost:13135": "${env:HEALTH}", "port: 8887": "${env:METRICS_PORT}", "endpoint: localhost:8765": b.bytefrog, "endpoint: localhost:5344": b.relay,
 		"endpoint: localhost:5360": "localhost:0", "port_files: [/var/run/lttng/agent.port]": "[" + b.portFile + "]",
 		"publish: localhost:5555": b.rbkit.publish, "request: localhost:5556": b.rbkit.request,
-		"endpoint: localhost:3658": b.greys.endpoint, "endpoint: localhost:4317": b.jaeger.OTLP,
+		"endpoint: http://localhost:8563": b.arthas.url(), "endpoint: localhost:3658": b.greys.endpoint, "endpoint: localhost:4317": b.jaeger.OTLP,
 		"endpoint: localhost:8889": b.metrics, "stack_pairing:": allAttributes, "interval: 15s": interval, "max_spans_per_second: 20000": "0",
 	}), "CALLBRAID_DATA="+t.TempDir())
 	return b
@@ -77,12 +79,20 @@ const (
 	playedRuby = "released-30s"
 	// A Greys server has these in its process.
 	playedClasses, playedMethods = 10, 100
+	// An Arthas server has the same number of classes and methods, in this package. playedLoaded are all classes of its JVM.
+	stockPackage = "com.example.stock"
+	playedLoaded = 5575
 )
 
+// playedMethodsOf are the lives of the servers that report methods.
+type playedMethodsOf struct{ greys, arthas []greysLife }
+
 // play plays every tracer, and waits until the collector has all data, and Prometheus the data that
-// disappears. It returns the calls in the process of the Greys server.
-func (b *backends) play(t *testing.T, numbers *numbers) []greysLife {
+// disappears. It returns the calls in the processes of the Greys and the Arthas server.
+func (b *backends) play(t *testing.T, numbers *numbers) playedMethodsOf {
 	t.Helper()
+	// Its classes have other names than those of the Greys server.
+	arthas := b.arthas.play(t, "--rate", "50", "--failures", "0.2", "--package", stockPackage)
 	greys := b.greys.play(t, "--protocol", "console", "--rate", "50", "--failures", "0.2", "--speed", "20", "--end-delay", "20ms")
 	b.rbkit.play(t, "replay", rbkitCapture(playedRuby))
 	playLogAgent(t, b.portFile)
@@ -103,8 +113,12 @@ func (b *backends) play(t *testing.T, numbers *numbers) []greysLife {
 	// Data that a server has only while it runs must be scraped before its end.
 	numbers.Await(t, `greys_matched_methods{greys_command="monitor"}`, playedMethods)
 	numbers.Await(t, "count(java_method_calls_total > 0 and on () java_method_duration_min_seconds) > bool 0", 1)
+	numbers.Await(t, "jvm_class_count", playedLoaded)
+	numbers.Await(t, `count(java_method_calls_total{code_function_name=~"`+stockPackage+`.*"} > 0)`, playedMethods)
+	c.AwaitMetric(t, limitOfTrees, "otelcol_receiver_arthas_results")
 	greys.stop()
-	return greys.lives()
+	arthas.stop()
+	return playedMethodsOf{greys.lives(), arthas.lives()}
 }
 
 // awaitSent waits until Jaeger has accepted all spans, and returns their number.
@@ -113,7 +127,7 @@ func (b *backends) awaitSent(t *testing.T) (sent float64) {
 	testkit.Eventually(t, "all spans are sent", func() (bool, string) {
 		look := b.collector.Look(t)
 		made := look.Sum(connectorMetrics + "spans")
-		for _, receiver := range []string{"rbkit", "greys"} { // their spans need no pairing
+		for _, receiver := range []string{"rbkit", "greys", "arthas"} { // their spans need no pairing
 			made += look.Sum("otelcol_receiver_accepted_spans", fmt.Sprintf("receiver=%q", receiver))
 		}
 		sent = look.Sum(sentSpans)

@@ -57,7 +57,7 @@ type pipelineConfig struct {
 
 // spanReceivers are the receivers whose spans are no batches of call events. The connector has paired
 // its spans.
-var spanReceivers = []string{"greys", "rbkit", pairing}
+var spanReceivers = []string{"arthas", "greys", "rbkit", pairing}
 
 // carriesBatches reports whether a receiver of the pipeline can send batches.
 func (p pipelineConfig) carriesBatches() bool {
@@ -360,8 +360,9 @@ func endpointViolations(name, path string, node *yaml.Node) []string {
 	return broken
 }
 
-// host returns the host of an address with or without a port.
+// host returns the host of an address with or without a port, or of the URL of a server.
 func host(address string) string {
+	address = strings.TrimPrefix(address, "http://")
 	if h, _, err := net.SplitHostPort(address); err == nil {
 		return h
 	}
@@ -502,6 +503,7 @@ service:
 		{"an address for everyone", `"localhost:8765"`, `"0.0.0.0:8765"`, "receivers::bytefrog::endpoint is 0.0.0.0:8765, not on localhost"},
 		{"an address of an unknown setting", `"localhost:8765"`, `"localhost:8765", listen: "[::]:8766"`, "receivers::bytefrog::listen is [::]:8766, not on localhost"},
 		{"an address without host", `"localhost:8765"`, `"localhost:8765", listen: ":8766"`, "receivers::bytefrog::listen is :8766, not on localhost"},
+		{"a URL elsewhere", "request: \"localhost:5556\"", "request: \"http://10.0.0.1:5556\"", "is http://10.0.0.1:5556, not on localhost"},
 		{"a collector for everyone", "hostnames: [localhost:4320]", "hostnames: [pair.example.com:4320]", "is pair.example.com:4320, not on localhost"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

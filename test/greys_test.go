@@ -64,26 +64,33 @@ service:
 // greysLife has the counts of one life of a server, in agentsim's format.
 type greysLife struct {
 	ProcessID int64 `json:"process_id"`
-	Told      map[string]struct{ Calls, Failed int64 }
-	// Enhanced is the number of instrumented classes, and Resets the number of restored ones.
-	Enhanced, Resets int64
+	// Made are the calls of the process, and Told those that monitors have reported.
+	Made, Told map[string]struct{ Calls, Failed int64 }
+	// Enhanced is the number of instrumented classes, and Resets the number of restored ones. Sessions are those that are open.
+	Enhanced, Resets, Sessions int64
 	// Trees and Records are the counts that clients received, and Missed the count that they were too slow for.
 	// Recorded is the number of recorded calls, which GP lists.
 	Trees, Records, Missed, Recorded int64
 }
 
-// playedGreys is a simulated server.
-type playedGreys struct {
+// playedServer is a simulated server.
+type playedServer struct {
 	t          *testing.T
 	truth      string
 	stop, wait func()
 }
 
 // play runs a server until it is stopped, or the test ends.
-func (s greysServer) play(t *testing.T, arguments ...string) *playedGreys {
+func (s greysServer) play(t *testing.T, arguments ...string) *playedServer {
 	t.Helper()
-	p := &playedGreys{t: t, truth: filepath.Join(t.TempDir(), "truth.json")}
-	arguments = append([]string{"greys", "--listen", s.endpoint, "--truth", p.truth}, arguments...)
+	return playServer(t, "greys", s.endpoint, arguments...)
+}
+
+// playServer runs a command of agentsim that plays a server, until the server is stopped, or the test ends.
+func playServer(t *testing.T, name, endpoint string, arguments ...string) *playedServer {
+	t.Helper()
+	p := &playedServer{t: t, truth: filepath.Join(t.TempDir(), "truth.json")}
+	arguments = append([]string{name, "--listen", endpoint, "--truth", p.truth}, arguments...)
 	command := exec.Command(kit.AgentSim(t), arguments...)
 	output := &testkit.Output{}
 	command.Stdout, command.Stderr = output, output
@@ -103,7 +110,7 @@ func (s greysServer) play(t *testing.T, arguments ...string) *playedGreys {
 }
 
 // lives returns the counts after the end of the server.
-func (p *playedGreys) lives() (lives []greysLife) {
+func (p *playedServer) lives() (lives []greysLife) {
 	p.t.Helper()
 	text, err := os.ReadFile(p.truth)
 	require.NoError(p.t, err)

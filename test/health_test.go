@@ -35,15 +35,16 @@ receivers:
     monitors: [{class: "com.example.*", method: "*"}]
   rbkit: {servers: [{publish: %q}]}
   lttng_live: {endpoint: %q}
+  arthas: {servers: [{endpoint: "http://%s"}], jvm: {interval: 1s}}
 exporters:
   nop:
 service:
   extensions: [health_check, pprof, health_check/status]
   pipelines:
-    logs: {receivers: [greys, rbkit, lttng_live], exporters: [nop]}
+    logs: {receivers: [greys, rbkit, lttng_live, arthas], exporters: [nop]}
     metrics: {receivers: [greys], exporters: [nop]}
-    metrics/others: {receivers: [rbkit, lttng_live], exporters: [nop]}
-`, health, s.endpoint, absent, absent))
+    metrics/others: {receivers: [rbkit, lttng_live, arthas], exporters: [nop]}
+`, health, s.endpoint, absent, absent, absent))
 	status := func(pipeline string) string {
 		response, err := http.Get("http://" + health + "/status?verbose&pipeline=" + pipeline)
 		if err != nil {
@@ -68,9 +69,9 @@ service:
 	away := `"status":"StatusRecoverableError","error":"1 of 1 failed: ` + s.endpoint
 	await("the Greys server that is away", "metrics", away)
 	for _, pipeline := range []string{"logs", "metrics/others"} {
-		for _, receiver := range []string{"rbkit", "lttng_live"} {
-			await(receiver+" in pipeline "+pipeline, pipeline, `"receiver:`+receiver+`":{"healthy":false,"status":"StatusRecoverableError","error":"1 of 1 failed: `+absent)
-			assert.Zero(t, gauge(receiver, absent))
+		for receiver, server := range map[string]string{"rbkit": absent, "lttng_live": absent, "arthas": "http://" + absent} {
+			await(receiver+" in pipeline "+pipeline, pipeline, `"receiver:`+receiver+`":{"healthy":false,"status":"StatusRecoverableError","error":"1 of 1 failed: `+server)
+			assert.Zero(t, gauge(receiver, server))
 		}
 	}
 	assert.Zero(t, gauge("greys", s.endpoint))

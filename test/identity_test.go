@@ -30,8 +30,9 @@ import (
 type doubled struct {
 	bytefrog, lttng, agents, portFiles [2]string
 	// The second receiver has two servers.
-	rbkit [3]rbkitServer
-	greys [3]greysServer
+	rbkit  [3]rbkitServer
+	greys  [3]greysServer
+	arthas [3]arthasServer
 }
 
 func newDoubled(t testing.TB) (d doubled) {
@@ -41,7 +42,7 @@ func newDoubled(t testing.TB) (d doubled) {
 		d.portFiles[i] = filepath.Join(directory, fmt.Sprintf("agent%d.port", i))
 	}
 	for i := range d.rbkit {
-		d.rbkit[i], d.greys[i] = newRbkitServer(t), newGreysServer(t)
+		d.rbkit[i], d.greys[i], d.arthas[i] = newRbkitServer(t), newGreysServer(t), newArthasServer(t)
 	}
 	return d
 }
@@ -51,6 +52,7 @@ func (d doubled) configuration(t testing.TB) string {
 	reconnect := "reconnect: {initial_interval: 10ms, max_interval: 100ms}"
 	rbkit := func(s rbkitServer) string { return fmt.Sprintf("{publish: %q, request: %q}", s.publish, s.request) }
 	greys := func(s greysServer) string { return fmt.Sprintf("{endpoint: %q}", s.endpoint) }
+	arthas := func(s arthasServer) string { return fmt.Sprintf("{endpoint: %q}", s.url()) }
 	return fmt.Sprintf(`
 extensions:
   agent_control: {endpoint: %q, limits: {max_agents: 1}}
@@ -68,6 +70,8 @@ receivers:
   rbkit/second: {servers: [%s, %s], %s}
   greys: {servers: [%s], protocol: console, %s}
   greys/second: {servers: [%s, %s], protocol: console, %s}
+  arthas: {servers: [%s], jvm: {interval: 1s}, %s}
+  arthas/second: {servers: [%s, %s], jvm: {interval: 1s}, %s}
 processors:
   stack_pairing:
   stack_pairing/second:
@@ -83,12 +87,13 @@ service:
     traces: {receivers: [bytefrog], processors: [stack_pairing], exporters: [flame_graph, otlp_json_file]}
     traces/second: {receivers: [bytefrog/second], processors: [stack_pairing/second], exporters: [flame_graph/second, otlp_json_file/second]}
     traces/third: {receivers: [lttng_live, lttng_live/second], processors: [stack_pairing], exporters: [nop]}
-    logs: {receivers: [bytefrog, bytefrog/second, lttng_live, lttng_live/second, lttng_jul, lttng_jul/second, rbkit, rbkit/second, greys, greys/second], exporters: [nop]}
-    metrics: {receivers: [bytefrog, bytefrog/second, lttng_live, lttng_live/second, lttng_jul, lttng_jul/second, rbkit, rbkit/second, greys, greys/second], exporters: [nop]}
+    logs: {receivers: [bytefrog, bytefrog/second, lttng_live, lttng_live/second, lttng_jul, lttng_jul/second, rbkit, rbkit/second, greys, greys/second, arthas, arthas/second], exporters: [nop]}
+    metrics: {receivers: [bytefrog, bytefrog/second, lttng_live, lttng_live/second, lttng_jul, lttng_jul/second, rbkit, rbkit/second, greys, greys/second, arthas, arthas/second], exporters: [nop]}
 `, testkit.Address(t), testkit.Address(t), d.bytefrog[0], d.bytefrog[1], d.lttng[0], reconnect, d.lttng[1], reconnect,
 		d.agents[0], d.portFiles[0], d.agents[1], d.portFiles[1],
 		rbkit(d.rbkit[0]), reconnect, rbkit(d.rbkit[1]), rbkit(d.rbkit[2]), reconnect,
 		greys(d.greys[0]), reconnect, greys(d.greys[1]), greys(d.greys[2]), reconnect,
+		arthas(d.arthas[0]), reconnect, arthas(d.arthas[1]), arthas(d.arthas[2]), reconnect,
 		testkit.Address(t), testkit.Address(t))
 }
 
@@ -97,6 +102,7 @@ func (d doubled) play(t *testing.T) {
 	for i := range d.rbkit {
 		d.rbkit[i].play(t, "load", "--rate", "20")
 		d.greys[i].play(t, "--protocol", "console")
+		d.arthas[i].play(t)
 	}
 	relayDaemon(t, d.lttng[0], lttngCapture("tp1"))
 	relayDaemon(t, d.lttng[1], lttngCapture("cygok"))
@@ -149,6 +155,7 @@ func TestTwoOfEachComponentHaveTheirOwnSeries(t *testing.T) {
 				{agentsNow, "receiver", "lttng_jul", 1, 2},
 				{rbkitServers, "receiver", "rbkit", 1, 2},
 				{"otelcol_receiver_greys_servers", "receiver", "greys", 1, 2},
+				{"otelcol_receiver_arthas_server_up", "receiver", "arthas", 1, 2},
 				{eventsTaken, "processor", "stack_pairing", events + called, 2 * events},
 				{spansFolded, "exporter", "flame_graph", spans, 2 * spans},
 				{"otelcol_extension_agent_control_agents", "extension", "agent_control", 1, 1 + 2 + 6},

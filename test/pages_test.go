@@ -42,3 +42,8 @@ func TestTheExamplesOfThePageOfGreysAreTrue(t *testing.T) {
 	t.Parallel()
 	page.Follow(t, "..", "greys.md")
 }
+
+func TestTheExamplesOfThePageOfArthasAreTrue(t *testing.T) {
+	t.Parallel()
+	page.Follow(t, "..", "arthas.md")
+}

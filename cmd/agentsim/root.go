@@ -20,7 +20,7 @@ main, and 1 for any other error.`,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(bytefrogCommand(), lttngCommand(), lttngAgentCommand(), rbkitCommand(), greysCommand(), demoCommand())
+	root.AddCommand(bytefrogCommand(), lttngCommand(), lttngAgentCommand(), rbkitCommand(), greysCommand(), arthasCommand(), demoCommand())
 	return root
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -31,6 +32,9 @@ type Settings struct {
 	// Pulls is the maximum number of open pulls. Each blocks an event loop of the server, which has two for each
 	// processor; default 1.
 	Pulls int
+	// Doubt is how long the server may be silent about the first request before the client looks whether it is another
+	// server; default 2 s.
+	Doubt time.Duration
 	// UserID is a name for the client, which the server shows in its log since 4.2.
 	UserID string
 }
@@ -40,6 +44,7 @@ const (
 	DefaultMaxAnswer = 16 << 20
 	DefaultTimeout   = 15 * time.Second
 	DefaultPulls     = 1
+	DefaultDoubt     = 2 * time.Second
 )
 
 // Client sends requests to one server. Several goroutines may use it at the same time.
@@ -90,6 +95,9 @@ func NewClient(client *http.Client, address string, settings Settings) (*Client,
 	}
 	if settings.Pulls <= 0 {
 		settings.Pulls = DefaultPulls
+	}
+	if settings.Doubt <= 0 {
+		settings.Doubt = DefaultDoubt
 	}
 	c := &Client{settings: settings, http: *client, url: u.String(), peer: u.Host, pulls: make(chan struct{}, settings.Pulls)}
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -147,15 +155,31 @@ func (c *Client) Exec(ctx context.Context, command Command, limit time.Duration)
 
 // Identify returns the version of the server, if this package can work with it. Otherwise the error names what answers.
 // It is the first request to a server: a telnet port reads the lines of a request as commands, and knows none of them.
+// It may be silent about them, so a silent server is looked at during the request.
 func (c *Client) Identify(ctx context.Context) (string, error) {
 	const limit = time.Second
-	e, err := c.Exec(ctx, VersionCommand{}, limit)
-	if errors.Is(err, ErrNotHTTP) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		if other := recognize(ctx, c.url); other != nil {
-			return "", c.failed("exec", fmt.Errorf("%w: %w", other, errors.Unwrap(err)))
+	asking, end := context.WithCancel(ctx)
+	defer end()
+	var looking sync.WaitGroup
+	var other error
+	looking.Go(func() {
+		if !silent(asking, c.settings.Doubt) {
+			return
 		}
+		if other = recognize(asking, c.url); other != nil {
+			end()
+		}
+	})
+	e, err := c.Exec(asking, VersionCommand{}, limit)
+	end()
+	looking.Wait()
+	if other == nil && (errors.Is(err, ErrNotHTTP) || errors.Is(err, context.DeadlineExceeded)) && ctx.Err() == nil {
+		other = recognize(ctx, c.url)
 	}
-	if err != nil {
+	switch {
+	case err != nil && other != nil: // err is another one each time
+		return "", c.failed("exec", other)
+	case err != nil:
 		return "", err
 	}
 	for _, result := range e.Results {
@@ -167,6 +191,18 @@ func (c *Client) Identify(ctx context.Context) (string, error) {
 		}
 	}
 	return "", c.failed("exec", fmt.Errorf("%w: it has no version", ErrNotArthas))
+}
+
+// silent waits for a time, and reports whether ctx has not ended meanwhile.
+func silent(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // supported reports whether a version is at least 3.4, or no version number: an own build calls itself "unknown".
@@ -253,7 +289,7 @@ func (c *Client) exchange(ctx context.Context, req request) ([]byte, error) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, fmt.Errorf("%w after %d bytes", ErrCut, len(received))
 	case err != nil:
-		return nil, fmt.Errorf("after %d bytes of the answer: %w", len(received), err)
+		return nil, fmt.Errorf("after %d bytes of the answer: %w", len(received), withoutPort(err))
 	case int64(len(received)) > c.settings.MaxAnswer:
 		return nil, fmt.Errorf("%w of %d bytes", ErrTooLarge, c.settings.MaxAnswer)
 	}
@@ -303,7 +339,10 @@ func explain(err error) error {
 	if errors.As(err, &ofURL) {
 		err = ofURL.Err
 	}
+	err = withoutPort(err)
 	switch {
+	case errors.Is(err, net.ErrClosed):
+		return fmt.Errorf("%w: it came before the end of the request", ErrNotHTTP)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w: %w", ErrNotListening, err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
@@ -313,6 +352,17 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %w", ErrNotHTTP, err)
 	}
 	return err
+}
+
+// withoutPort removes the client's port from an error: it is another one each time, and so would be the text.
+func withoutPort(err error) error {
+	for {
+		op, is := err.(*net.OpError)
+		if !is || op.Op == "dial" {
+			return err
+		}
+		err = op.Err
+	}
 }
 
 // decode reads an answer.

@@ -104,7 +104,7 @@ func TestWhatAnswersInPlaceOfArthasIsNamed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			settings := arthas.Settings{}
 			if tt.reason == arthas.ErrGreys {
-				settings.Timeout = time.Millisecond // its console may not answer a request with a whole line
+				settings.Doubt = time.Millisecond // its console may not answer a request with a whole line
 			}
 			_, err := clientOf(t, tt.address+"/?username=scott&password=tiger", settings).Identify(context.Background())
 			require.ErrorIs(t, err, tt.reason)
@@ -113,6 +113,45 @@ func TestWhatAnswersInPlaceOfArthasIsNamed(t *testing.T) {
 			assert.Contains(t, err.Error(), u.Host+": exec: ")
 		})
 	}
+}
+
+// A Greys server can answer before it has the whole request. Each attempt has another port, and the same error.
+func TestTheErrorOfAGreysServerIsAlwaysTheSame(t *testing.T) {
+	address := greys(t)
+	var first error
+	for range 50 {
+		_, err := clientOf(t, address, arthas.Settings{Doubt: time.Millisecond}).Identify(context.Background())
+		require.ErrorIs(t, err, arthas.ErrGreys)
+		if first == nil {
+			first = err
+		}
+		require.EqualError(t, err, first.Error())
+	}
+}
+
+// The telnet port of Arthas says nothing about a request, and greets a client that waits.
+func TestASilentServerIsLookedAtDuringTheRequest(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				first := make([]byte, 1)
+				if _, err := conn.Read(first); err == nil && first[0] != 'P' {
+					_, _ = io.WriteString(conn, "\xff\xfb\x01")
+				}
+				_, _ = io.Copy(io.Discard, conn)
+			}()
+		}
+	}()
+	_, err = clientOf(t, "http://"+l.Addr().String(), arthas.Settings{Timeout: time.Hour, Doubt: time.Millisecond}).Identify(context.Background())
+	require.ErrorIs(t, err, arthas.ErrTelnet)
 }
 
 func TestAddressesOfServers(t *testing.T) {

@@ -524,7 +524,8 @@ func (s *Session) countFull(full bool, results int) {
 
 // withoutReplayed returns the results that follow those that were pulled before. The server repeats its last results
 // between two states of input. So the session collects them until the second one, which may be in a later page. The
-// longest end of the known results that begins the repeated ones shows which are new. If there is none, results are lost.
+// place where the longest end of the known results stands in the repeated ones shows which are new. If there is none,
+// results are lost.
 func (s *Session) withoutReplayed(items []item) []item {
 	for i, it := range items {
 		state, is := it.result.(*inputStatus)
@@ -537,12 +538,7 @@ func (s *Session) withoutReplayed(items []item) []item {
 			s.replay = append(s.replay, it)
 			continue
 		}
-		known := 0
-		for n := min(len(s.recent), len(s.replay)); n > 0 && known == 0; n-- {
-			if slices.EqualFunc(s.recent[len(s.recent)-n:], s.replay[:n], func(h uint64, it item) bool { return h == it.repeat }) {
-				known = n
-			}
-		}
+		known := s.knownReplay()
 		if known == 0 && len(s.recent) > 0 {
 			s.loss.Gaps++
 		}
@@ -555,6 +551,22 @@ func (s *Session) withoutReplayed(items []item) []item {
 		return append(fresh, items[i+1:]...)
 	}
 	return nil
+}
+
+// knownReplay returns the number of repeated results up to the last known one. A page that got lost is not among the
+// known results, so their longest common end can be shorter than the known part of the repeated ones.
+func (s *Session) knownReplay() (known int) {
+	longest := 0
+	for end := 1; end <= len(s.replay); end++ {
+		n := 0
+		for n < min(end, len(s.recent)) && s.replay[end-1-n].repeat == s.recent[len(s.recent)-1-n] {
+			n++
+		}
+		if n > longest {
+			known, longest = end, n
+		}
+	}
+	return known
 }
 
 func (j *Job) acceptItem(page *Page, it item) {

@@ -303,6 +303,43 @@ func TestARemovedQueueIsJoinedAgainWithoutALoss(t *testing.T) {
 	assert.Equal(t, arthas.Loss{Evictions: 1}, s.Loss())
 }
 
+// The repeated results have those of a page that got lost, which the session has never seen.
+func TestALostPageBeforeARemovedQueueRepeatsNoResult(t *testing.T) {
+	b := newBed(t)
+	s := b.open()
+	j := b.start(s, arthas.WatchCommand{Target: target(t, "demo.Shop", "buy"), Limit: 10})
+	call := func(n int) {
+		for range n {
+			b.server.Call(buy(time.Nanosecond))
+		}
+	}
+	pull := func(n int) {
+		t.Helper()
+		for watched := 0; watched < n; {
+			page, err := j.Pull(context.Background())
+			require.NoError(t, err)
+			watched += len(of[*arthas.Watch](page.Results))
+		}
+	}
+	call(3)
+	pull(3)
+	call(2)
+	b.server.Inject("pull_results", arthasserver.FaultCut)
+	_, err := j.Pull(context.Background())
+	require.ErrorIs(t, err, arthas.ErrCut)
+	call(2)
+	pull(2)
+	b.server.EvictConsumers(0, time.Hour)
+	call(3)
+	_, err = j.Pull(context.Background())
+	require.ErrorIs(t, err, arthas.ErrConsumerNotFound)
+	require.NoError(t, s.Rejoin(context.Background()))
+	results, end := b.untilEnd(j)
+	assert.Len(t, of[*arthas.Watch](results), 3)
+	assert.Equal(t, arthas.EndFinished, end.Reason)
+	assert.Equal(t, arthas.Loss{Evictions: 1, BrokenPages: 1, Results: 2}, s.Loss())
+}
+
 func TestARemovedQueueIsJoinedAgainWithAGap(t *testing.T) {
 	b := newBed(t)
 	s := b.open()

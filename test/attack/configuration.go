@@ -43,6 +43,7 @@ const (
 	jaegerPort     = 4317
 	rbkitPort      = 5555
 	greysPort      = 3658
+	arthasPort     = 8563
 	healthPort     = 13133
 )
 

@@ -144,7 +144,8 @@ func scenarios() []scenario {
 		{
 			name: "servers", configuration: "jaeger-prometheus.yaml", starting: few,
 			settings: []string{"receivers:\n  rbkit: {servers: [" + servers(50, "{publish: \"localhost:%d\"}", rbkitPort+1000) + "]}\n" +
-				"  greys: {servers: [" + servers(50, "{endpoint: \"localhost:%d\"}", greysPort+10_000) + "]}\n"},
+				"  greys: {servers: [" + servers(50, "{endpoint: \"localhost:%d\"}", greysPort+10_000) + "]}\n" +
+				"  arthas: {servers: [" + servers(50, "{endpoint: \"http://localhost:%d\"}", arthasPort+10_000) + "]}\n"},
 			attackers: func(p places, f form) []Attacker {
 				of := func(first int) (endpoints []string) {
 					for i := range f.of(50, 5) {
@@ -155,6 +156,7 @@ func scenarios() []scenario {
 				return []Attacker{
 					&Rbkit{Endpoints: of(rbkitPort + 1000), Pause: f.seconds(1, 0) + 200*time.Millisecond},
 					&Greys{Endpoints: of(greysPort + 10_000), Classes: f.of(20_000, 1_000)},
+					&Arthas{Endpoints: of(arthasPort + 10_000), Classes: f.of(20_000, 1_000)},
 				}
 			},
 			length: func(f form) time.Duration { return f.seconds(60, 4) },

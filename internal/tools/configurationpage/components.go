@@ -16,6 +16,7 @@ import (
 	"github.com/callbraid/callbraid/extension/agentcontrolextension"
 	"github.com/callbraid/callbraid/extension/memorybudgetextension"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
+	"github.com/callbraid/callbraid/receiver/arthasreceiver"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 	"github.com/callbraid/callbraid/receiver/ctffilereceiver"
 	"github.com/callbraid/callbraid/receiver/greysreceiver"
@@ -41,6 +42,7 @@ var components = []described{
 	{"receiver/lttngjulreceiver", lttngjulreceiver.NewFactory()},
 	{"receiver/rbkitreceiver", rbkitreceiver.NewFactory()},
 	{"receiver/greysreceiver", greysreceiver.NewFactory()},
+	{"receiver/arthasreceiver", arthasreceiver.NewFactory()},
 	{"processor/stackpairingprocessor", stackpairingprocessor.NewFactory()},
 	{"connector/stackpairingconnector", stackpairingconnector.NewFactory()},
 	{"exporter/flamegraphexporter", flamegraphexporter.NewFactory()},

@@ -18,7 +18,7 @@ import (
 // The default address of every component is on this machine, both to listen and to connect.
 func TestEveryDefaultAddressIsOnThisMachine(t *testing.T) {
 	// These have no address by default: they connect to configured servers, or to nothing.
-	without := []string{"receiver/ctffilereceiver", "receiver/rbkitreceiver", "receiver/greysreceiver", "processor/stackpairingprocessor", "connector/stackpairingconnector",
+	without := []string{"receiver/ctffilereceiver", "receiver/rbkitreceiver", "receiver/greysreceiver", "receiver/arthasreceiver", "processor/stackpairingprocessor", "connector/stackpairingconnector",
 		"exporter/otlpjsonfileexporter", "extension/memorybudgetextension"}
 	for _, c := range components {
 		t.Run(c.directory, func(t *testing.T) {

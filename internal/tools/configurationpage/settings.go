@@ -120,10 +120,12 @@ func (s setting) kind() string {
 	}
 }
 
-// elements are the names of the settings of a list's elements.
+// elements are the names of the settings of a list's elements, without those that the Collector describes.
 func elements(s setting) (names []string) {
 	for _, inner := range fields("", s.value.Index(0), false) {
-		names = append(names, "`"+inner.name+"`")
+		if !inner.foreign {
+			names = append(names, "`"+inner.name+"`")
+		}
 	}
 	return names
 }

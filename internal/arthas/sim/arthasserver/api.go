@@ -71,7 +71,7 @@ func (srv *Server) act(action string, r request) result {
 	case action != "exec":
 		return failed("'sessionId' is required")
 	default:
-		s = &session{id: randomID(), created: now, used: now}
+		s = &session{id: randomID(), life: srv.program, created: now, used: now}
 		srv.sessions[s.id] = s
 		defer srv.remove(s)
 	}
@@ -105,7 +105,7 @@ func (srv *Server) act(action string, r request) result {
 
 func (srv *Server) initSession(r request) result {
 	now := srv.settings.now()
-	s := &session{id: randomID(), created: now, used: now, userID: r.UserID}
+	s := &session{id: randomID(), life: srv.program, created: now, used: now, userID: r.UserID}
 	srv.sessions[s.id] = s
 	c := s.join(now, false)
 	s.send(srv, result{"type": "message", "jobId": 0, "message": "Welcome to arthas!"})
@@ -128,6 +128,7 @@ func (srv *Server) newJob(s *session, r request) (j *job, problem string) {
 	if r.Command == nil {
 		return nil, `Cannot invoke "String.length()" because "<parameter1>" is null`
 	}
+	srv.settings.OnCommand(*r.Command)
 	line := Parse(*r.Command)
 	if line.Command == "" {
 		return nil, "Index 0 out of bounds for length 0"
@@ -229,7 +230,7 @@ func (srv *Server) pull(s *session, r request) result {
 	}
 	for _, c := range s.consumers {
 		if c.id == r.ConsumerID {
-			var page []result
+			var page []*queued
 			srv.pulls++
 			srv.most = max(srv.most, srv.pulls)
 			srv.unlocked(func() { page = srv.poll(c) })

@@ -19,13 +19,15 @@ type job struct {
 	limit   int
 	sent    int
 	// packed has the results of an exec, which do not go to the queue.
-	packed   []result
+	packed   []*queued
 	isPacked bool
 	over     bool
 	// ended is closed at the end.
 	ended chan struct{}
 	// counts are those of the cycle of a monitor, by class and method. The first call makes the first.
 	counts map[string]*count
+	// inFlight is the number of calls that were under way when the job began, and have not ended.
+	inFlight int
 }
 
 type count struct {
@@ -41,7 +43,7 @@ func (j *job) send(srv *Server, r result) {
 	if !j.isPacked {
 		j.session.send(srv, r)
 	} else if len(j.packed) < execLength {
-		j.packed = append(j.packed, r)
+		j.packed = append(j.packed, &queued{result: r, life: j.session.life})
 	}
 }
 
@@ -143,6 +145,7 @@ func (j *job) instrument(srv *Server) {
 		j.end(srv, -1, noClass+", try:\n1. Execute `sm CLASS_NAME METHOD_NAME` to make sure the method you are tracing actually exists (it might be in your parent class).")
 		return
 	}
+	j.inFlight = srv.settings.InFlight
 	j.send(srv, result{"type": "enhancer", "effect": effect, "success": true})
 	if l.Command == "monitor" {
 		j.begin(srv, time.Duration(option(l, "-c", 60))*srv.settings.Second, func() { j.cycle(srv) })
@@ -183,13 +186,23 @@ func (j *job) tick(srv *Server, every time.Duration, f func()) {
 	}
 }
 
-// call reports a call to the job. An unbegun call has the time since boot as its cost.
-func (j *job) call(srv *Server, c Call, at time.Time, unbegun bool) {
-	for _, child := range c.Children {
-		j.call(srv, child, at, false)
-	}
-	if j.over || j.target.class == "" || !j.target.matches(c) {
+// call reports a call to the job, and those that it makes. An unbegun call has the time since boot as its cost.
+func (j *job) call(srv *Server, c Call, callers []Call, at time.Time, unbegun bool) {
+	if j.over || j.target.class == "" {
 		return
+	}
+	matches := j.target.matches(c)
+	if !matches || j.line.Command != "trace" { // the callees of a traced call are in its tree
+		for _, child := range c.Children {
+			child.Thread, child.ThreadID = c.Thread, c.ThreadID
+			j.call(srv, child, append([]Call{c}, callers...), at, false)
+		}
+	}
+	if j.over || !matches {
+		return
+	}
+	if j.inFlight > 0 {
+		j.inFlight, unbegun = j.inFlight-1, true
 	}
 	cost := c.Cost
 	if unbegun {
@@ -200,15 +213,12 @@ func (j *job) call(srv *Server, c Call, at time.Time, unbegun bool) {
 	case "monitor":
 		j.count(c, cost, at)
 	case "trace":
-		j.data(srv, srv.trace(c, cost, at))
+		j.data(srv, srv.trace(c, cost, at, j.target))
 	case "stack":
 		r := srv.threadFields(c)
 		r["threadId"] = strconv.FormatInt(c.ThreadID, 10)
 		r["type"], r["ts"], r["cost"] = "stack", srv.at(at), 0.0
-		r["stackTrace"] = []any{
-			result{"fileName": "Shop.java", "lineNumber": c.Line, "className": c.Class, "methodName": c.Method},
-			result{"lineNumber": 840, "className": "java.lang.Thread", "methodName": "run"},
-		}
+		r["stackTrace"] = stackTrace(c, callers)
 		j.data(srv, r)
 	case "watch":
 		point := "AtExit"

@@ -41,10 +41,11 @@ type program struct {
 	classes []*class
 	// begun is when the program started.
 	begun time.Time
+	truth Truth
 }
 
-func newProgram(methods map[string][]string, now time.Time) *program {
-	p := &program{begun: now}
+func newProgram(methods map[string][]string, now time.Time, processID int) *program {
+	p := &program{begun: now, truth: Truth{ProcessID: processID, Made: Counts{}, Reported: Counts{}}}
 	for name, m := range methods {
 		p.classes = append(p.classes, &class{name: name, methods: m})
 	}
@@ -107,6 +108,7 @@ func (p *program) reset(pattern string, isRegexp bool, running []target) (classe
 		}
 		classes++
 		c.registered = false
+		p.truth.Resets++
 		c.instrumented = slices.ContainsFunc(running, func(t target) bool { return matches(t.class, c.name, t.isRegexp) })
 	}
 	return classes

@@ -3,7 +3,11 @@
 
 package arthasserver
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // at is a time as the server writes it: local and without a zone, or an instant before version 4.
 func (srv *Server) at(t time.Time) any {
@@ -22,38 +26,55 @@ func (srv *Server) threadFields(c Call) result {
 }
 
 // trace is the result of one traced call.
-func (srv *Server) trace(c Call, cost time.Duration, at time.Time) result {
+func (srv *Server) trace(c Call, cost time.Duration, at time.Time, of target) result {
 	root := srv.threadFields(c)
-	body := c
+	body, nodes := c, 0
 	body.Cost = cost
-	node := methodNode([]Call{body}, false)
-	if children := traceChildren(c); len(children) > 0 {
-		node["children"] = children
-	}
+	node := of.body([]Call{body}, &nodes)
 	root["type"], root["timestamp"], root["children"] = "thread", srv.at(at), []any{node}
-	return result{"type": "trace", "nodeCount": 1 + len(c.Children), "root": root}
+	return result{"type": "trace", "nodeCount": nodes, "root": root}
 }
 
-// traceChildren merges equal calls from one line, and adds the exception that the call throws.
-func traceChildren(c Call) (children []any) {
+// body is the node of the body of equal calls, with their callees. A callee that is traced too has its body below its
+// call site.
+func (t target) body(calls []Call, nodes *int) result {
+	node := methodNode(calls, false)
+	*nodes++
+	if children := t.callees(calls, nodes); len(children) > 0 {
+		node["children"] = children
+	}
+	return node
+}
+
+// callees merges equal callees of one line, and adds the exceptions that the calls throw.
+func (t target) callees(callers []Call, nodes *int) (children []any) {
 	type site struct {
 		class, method string
 		line          int
 	}
 	var order []site
 	calls := map[site][]Call{}
-	for _, child := range c.Children {
-		at := site{child.Class, child.Method, child.Line}
-		if calls[at] == nil {
-			order = append(order, at)
+	for _, c := range callers {
+		for _, child := range c.Children {
+			at := site{child.Class, child.Method, child.Line}
+			if calls[at] == nil {
+				order = append(order, at)
+			}
+			calls[at] = append(calls[at], child)
 		}
-		calls[at] = append(calls[at], child)
 	}
 	for _, at := range order {
-		children = append(children, methodNode(calls[at], true))
+		node := methodNode(calls[at], true)
+		*nodes++
+		if t.matches(calls[at][0]) {
+			node["children"] = []any{t.body(calls[at], nodes)}
+		}
+		children = append(children, node)
 	}
-	if c.Throws != "" {
-		children = append(children, result{"type": "throw", "exception": c.Throws, "message": c.Message, "lineNumber": 7})
+	for _, c := range callers {
+		if c.Throws != "" {
+			children = append(children, result{"type": "throw", "exception": c.Throws, "message": c.Message, "lineNumber": 7})
+		}
 	}
 	return children
 }
@@ -78,6 +99,15 @@ func methodNode(calls []Call, callSite bool) result {
 	return node
 }
 
+// stackTrace is the stack of a call: the method, its callers, the nearest first, and Java's own.
+func stackTrace(c Call, callers []Call) (frames []any) {
+	for _, of := range append([]Call{c}, callers...) {
+		file := of.Class[strings.LastIndexByte(of.Class, '.')+1:] + ".java"
+		frames = append(frames, result{"fileName": file, "lineNumber": of.Line, "className": of.Class, "methodName": of.Method})
+	}
+	return append(frames, result{"lineNumber": 840, "className": "java.lang.Thread", "methodName": "run"})
+}
+
 // noMaximum is the maximum of a pool without one.
 const noMaximum int64 = -1 << 63
 
@@ -86,7 +116,7 @@ func memoryInfo() result {
 		return result{"type": kind, "name": name, "used": used, "total": total, "max": most}
 	}
 	return result{
-		"heap":        []any{pool("heap", "heap", 28032368, 41943040, 268435456), pool("heap", "g1_eden_space", 14680064, 18874368, -1)},
+		"heap":        []any{pool("heap", "heap", 28032368, 41943040, 268435456), pool("heap", "g1_eden_space", 14680064, 18874368, -1), pool("heap", "g1_old_gen", 13352304, 23068672, 268435456)},
 		"nonheap":     []any{pool("nonheap", "nonheap", 49000000, 52887552, -1)},
 		"buffer_pool": []any{pool("buffer_pool", "direct", 33562632, 33562631, noMaximum)},
 	}
@@ -123,7 +153,14 @@ func (srv *Server) makeAnswers() map[string]func() result {
 		},
 		"jvm": func() result {
 			return result{"type": "jvm", "jvmInfo": result{
-				"RUNTIME":     []any{result{"name": "JVM-START-TIME", "value": srv.program.begun.In(srv.settings.Zone).Format(time.DateTime)}},
+				"RUNTIME": []any{
+					result{"name": "MACHINE-NAME", "value": fmt.Sprintf("%d@simulated", srv.settings.ProcessID)},
+					result{"name": "JVM-START-TIME", "value": srv.program.begun.In(srv.settings.Zone).Format(time.DateTime)},
+				},
+				"CLASS-LOADING": []any{
+					result{"name": "LOADED-CLASS-COUNT", "value": 5575}, result{"name": "TOTAL-LOADED-CLASS-COUNT", "value": 5580},
+					result{"name": "UNLOADED-CLASS-COUNT", "value": 5}, result{"name": "IS-VERBOSE", "value": false},
+				},
 				"COMPILATION": []any{result{"name": "TOTAL-COMPILE-TIME", "desc": "time (ms)", "value": 1382}},
 			}}
 		},

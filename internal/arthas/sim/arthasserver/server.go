@@ -40,34 +40,22 @@ type Settings struct {
 	// Username and Password are wanted if they are not empty. LocalToo wants them of local connections too.
 	Username, Password string
 	LocalToo           bool
+	// SameID makes restarted programs have the same process ID, as in a container.
+	SameID bool
+	// InFlight is the number of calls that are under way when a command instruments classes: each command reports so many
+	// with the time since boot as their cost.
+	InFlight int
+	// Faults are used one after another, each after FaultEvery answers, which is at least 1. FaultTimes limits their number;
+	// 0 means without end.
+	Faults                 []Fault
+	FaultEvery, FaultTimes int
+	// OnCommand is called for each command, from many goroutines; nil means no call.
+	OnCommand func(command string)
 	// Now is the clock for what expires; default time.Now.
 	Now func() time.Time
 }
 
 func (s Settings) now() time.Time { return s.Now() }
-
-// Fault is what a server does in place of a proper answer.
-type Fault int
-
-// The faults.
-const (
-	// FaultClose closes the connection without an answer.
-	FaultClose Fault = iota + 1
-	// FaultCut sends half of the answer.
-	FaultCut
-	// FaultEndless sends an answer that does not end.
-	FaultEndless
-	// FaultSlow sends an answer byte by byte, one in each PullWait.
-	FaultSlow
-	// FaultWrongType sends numbers as objects.
-	FaultWrongType
-	// FaultNotJSON sends a text that is no JSON.
-	FaultNotJSON
-	// FaultHTML sends a page.
-	FaultHTML
-	// FaultDeep sends a deeply nested answer.
-	FaultDeep
-)
 
 // Server is a simulated server: a handler of HTTP requests. Close it after use.
 type Server struct {
@@ -77,9 +65,13 @@ type Server struct {
 	// done is closed by Close.
 	done    chan struct{}
 	tickers sync.WaitGroup
+	// requestsOpen are the requests that have no answer yet.
+	requestsOpen sync.WaitGroup
 
-	mu       sync.Mutex
-	program  *program
+	mu      sync.Mutex
+	program *program
+	// past are the earlier lives of the program.
+	past     []*program
 	sessions map[string]*session
 	cookies  map[string]bool
 	jobs     int
@@ -88,10 +80,12 @@ type Server struct {
 	records    []result
 	redirected []string
 	answers    map[string]func() result
-	faults     map[string][]Fault
-	stopped    bool
-	closed     bool
-	requests   map[string]int
+	// faults are injected ones, by action. replies and turns count those that may have a fault, and those that had one.
+	faults         map[string][]Fault
+	replies, turns int
+	stopped        bool
+	closed         bool
+	requests       map[string]int
 	// pulls is the number of open pulls, and most its maximum.
 	pulls, most int
 }
@@ -107,12 +101,16 @@ func New(settings Settings) *Server {
 	setDefault(&settings.Gather, 100*time.Millisecond)
 	setDefault(&settings.Patience, time.Second)
 	setDefault(&settings.Second, time.Second)
+	setDefault(&settings.FaultEvery, 1)
 	if settings.Now == nil {
 		settings.Now = time.Now
 	}
+	if settings.OnCommand == nil {
+		settings.OnCommand = func(string) {}
+	}
 	srv := &Server{
 		settings: settings, loops: make(chan struct{}, settings.Loops), done: make(chan struct{}),
-		program: newProgram(settings.Classes, settings.Now()), faults: map[string][]Fault{}, requests: map[string]int{},
+		program: newProgram(settings.Classes, settings.Now(), settings.ProcessID), faults: map[string][]Fault{}, requests: map[string]int{},
 	}
 	srv.answers = srv.makeAnswers()
 	srv.forget()
@@ -145,13 +143,22 @@ func (srv *Server) Close() {
 func (srv *Server) Restart() {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
+	srv.restart()
+}
+
+// restart is Restart for a caller that holds the lock.
+func (srv *Server) restart() {
 	srv.endSessions()
-	srv.program = newProgram(srv.settings.Classes, srv.settings.now())
-	srv.settings.ProcessID++
+	if !srv.settings.SameID {
+		srv.settings.ProcessID++
+	}
+	srv.past = append(srv.past, srv.program)
+	srv.program = newProgram(srv.settings.Classes, srv.settings.now(), srv.settings.ProcessID)
 	srv.forget()
 }
 
 func (srv *Server) endSessions() {
+	srv.program.truth.Sessions = srv.opened()
 	for _, s := range srv.sessions {
 		srv.remove(s)
 	}
@@ -177,18 +184,12 @@ func (srv *Server) CallInFlight(c Call) { srv.call(c, true) }
 func (srv *Server) call(c Call, unbegun bool) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
+	srv.program.made(c)
 	for _, s := range srv.sessions {
 		if s.job != nil {
-			s.job.call(srv, c, srv.settings.now(), unbegun)
+			s.job.call(srv, c, nil, srv.settings.now(), unbegun)
 		}
 	}
-}
-
-// Inject makes the next answer to an action a fault.
-func (srv *Server) Inject(action string, fault Fault) {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	srv.faults[action] = append(srv.faults[action], fault)
 }
 
 // EvictConsumers removes the queues that no client has pulled for a time, and sessions that were idle for a time.
@@ -264,6 +265,11 @@ const maxBody = 10 << 20
 
 // ServeHTTP answers a request. Requests wait for an event loop.
 func (srv *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !srv.enter() {
+		abort(w)
+		return
+	}
+	defer srv.requestsOpen.Done()
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
 		return
@@ -285,8 +291,7 @@ func (srv *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case malformed || srv.isStopped():
 		abort(w)
 	case !allowed:
-		w.Header().Set("WWW-Authenticate", `Basic realm="arthas webconsole"`)
-		w.WriteHeader(http.StatusUnauthorized)
+		unauthorized(w)
 	case r.URL.Path != "/api":
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(http.StatusNotFound)
@@ -301,6 +306,16 @@ func (srv *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		srv.write(w, action, answer)
 	}
+}
+
+// enter notes an open request, unless the server is closed.
+func (srv *Server) enter() bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if !srv.closed {
+		srv.requestsOpen.Add(1)
+	}
+	return !srv.closed
 }
 
 func (srv *Server) isStopped() bool {
@@ -348,6 +363,11 @@ func (srv *Server) hasCookie(id string) bool {
 	return has
 }
 
+func unauthorized(w http.ResponseWriter) {
+	w.Header().Set("WWW-Authenticate", `Basic realm="arthas webconsole"`)
+	w.WriteHeader(http.StatusUnauthorized)
+}
+
 // abort closes the connection without an answer.
 func abort(w http.ResponseWriter) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
@@ -357,18 +377,18 @@ func abort(w http.ResponseWriter) {
 
 // write sends an answer, or a fault.
 func (srv *Server) write(w http.ResponseWriter, action string, answer result) {
-	srv.mu.Lock()
-	var fault Fault
-	if faults := srv.faults[action]; len(faults) > 0 {
-		fault, srv.faults[action] = faults[0], faults[1:]
-	}
-	srv.mu.Unlock()
+	fault := srv.fault(action)
 	body, err := json.Marshal(answer)
 	if err != nil {
 		panic(fmt.Sprintf("answer of the simulated server: %v", err))
 	}
+	srv.happen(fault)
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	switch fault {
+	case FaultLarge:
+		srv.writeLarge(w)
+	case FaultUnauthorized:
+		unauthorized(w)
 	case FaultClose:
 		abort(w)
 	case FaultCut:
@@ -401,7 +421,9 @@ func (srv *Server) write(w http.ResponseWriter, action string, answer result) {
 		_, _ = io.WriteString(w, `{"body":`+strings.Repeat("[", 1<<20))
 	default:
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
-		_, _ = w.Write(body)
+		if _, err := w.Write(body); err == nil {
+			srv.received(answer)
+		}
 	}
 }
 

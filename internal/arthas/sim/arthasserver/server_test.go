@@ -197,3 +197,83 @@ func TestLinesAreUnderstoodAsTheRealServerDoes(t *testing.T) {
 	assert.Equal(t, "-q", Parse("trace -q a").Unknown)
 	require.Empty(t, Parse("&").Command)
 }
+
+// A traced method that another traced method calls has its body below its call site, and no tree of its own.
+func TestNestedTracedMethodsAreOneTree(t *testing.T) {
+	p := play(t, fast())
+	session, consumer := p.open()
+	p.send(`"action":"async_exec",%s,"command":"trace -n 1 demo.* *"`, session)
+	row := Call{Class: "demo.Shop", Method: "row", Line: 9, Cost: 2}
+	p.Call(Call{Class: "demo.Shop", Method: "buy", Cost: 10, Children: []Call{row, row, {Class: "other.Pay", Method: "charge", Line: 10, Cost: 1}}})
+	var tree map[string]any
+	for _, r := range resultsOf(p.send(`"action":"pull_results",%s`, consumer)) {
+		if result := r.(map[string]any); result["type"] == "trace" {
+			tree = result
+		}
+	}
+	require.NotNil(t, tree)
+	assert.EqualValues(t, 4, tree["nodeCount"])
+	text := fmt.Sprint(tree["root"])
+	assert.Equal(t, 2, strings.Count(text, "methodName:row"))
+	assert.Equal(t, 2, strings.Count(text, "times:2 totalCost:4"))
+	assert.Equal(t, 1, strings.Count(text, "methodName:charge"))
+}
+
+func TestTheTruthHasReceivedAndDroppedResults(t *testing.T) {
+	p := play(t, fast())
+	session, consumer := p.open()
+	p.send(`"action":"async_exec",%s,"command":"watch -n 1000 demo.Shop buy"`, session)
+	p.Inject("pull_results", FaultCut)
+	for range 60 {
+		p.Call(Call{Class: "demo.Shop", Method: "buy", Throws: "X"})
+	}
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, httptest.NewRequest("POST", "/api", strings.NewReader("{"+fmt.Sprintf(`"action":"pull_results",%s`, consumer)+"}")))
+	p.send(`"action":"pull_results",%s`, consumer)
+	p.Restart()
+	lives := p.Lives()
+	require.Len(t, lives, 2)
+	assert.Equal(t, Count{Calls: 60, Failed: 60}, lives[0].Made["demo.Shop.buy"])
+	assert.EqualValues(t, pageLength, lives[0].Watches, "the first answer was cut")
+	assert.EqualValues(t, 1, lives[0].Sessions)
+	assert.EqualValues(t, 1, lives[0].Enhanced)
+	assert.Positive(t, lives[0].Dropped)
+	assert.Equal(t, lives[0].ProcessID+1, lives[1].ProcessID)
+	assert.Zero(t, lives[1].Made.Sum())
+}
+
+func TestFaultsHappenByTurns(t *testing.T) {
+	settings := fast()
+	settings.Faults, settings.FaultEvery, settings.FaultTimes = []Fault{FaultEvict, FaultInterrupt, FaultExpire}, 4, 3
+	p := play(t, settings)
+	session, consumer := p.open()
+	p.send(`"action":"async_exec",%s,"command":"watch -n 1000 demo.Shop buy"`, session)
+	p.send(`"action":"pull_results",%s`, consumer)
+	p.send(`"action":"session_info",%s`, session) // the fourth answer
+	assert.Contains(t, p.send(`"action":"pull_results",%s`, consumer)["message"], "consumer not found")
+	_, jobs := p.Sessions()
+	assert.Equal(t, 1, jobs)
+	for range 3 {
+		p.send(`"action":"session_info",%s`, session)
+	}
+	_, jobs = p.Sessions()
+	assert.Zero(t, jobs)
+	for range 4 {
+		p.send(`"action":"session_info",%s`, session)
+	}
+	assert.Contains(t, p.send(`"action":"session_info",%s`, session)["message"], "session not found")
+	session, _ = p.open()
+	for range 8 {
+		assert.Equal(t, "SUCCEEDED", p.send(`"action":"session_info",%s`, session)["state"], "no fault is left")
+	}
+}
+
+func TestEachFaultHasAName(t *testing.T) {
+	for i, name := range Names() {
+		fault, err := ParseFault(name)
+		require.NoError(t, err)
+		assert.Equal(t, Fault(i+1), fault)
+	}
+	_, err := ParseFault("")
+	require.ErrorContains(t, err, `expected one of ["close"`)
+}

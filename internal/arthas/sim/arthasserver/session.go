@@ -16,9 +16,10 @@ type result map[string]any
 // session is a session of the server. The server's lock guards it.
 type session struct {
 	id               string
+	life             *program
 	created, used    time.Time
 	consumers        []*consumer
-	shared           []result
+	shared           []*queued
 	inputStatus      string
 	job              *job
 	made             int
@@ -29,7 +30,7 @@ type session struct {
 // consumer is a queue of a session for one client.
 type consumer struct {
 	id      string
-	queue   []result
+	queue   []*queued
 	used    time.Time
 	polling bool
 	closed  bool
@@ -48,12 +49,12 @@ func (s *session) join(now time.Time, joined bool) *consumer {
 	s.made++
 	c := &consumer{id: fmt.Sprintf("%s_%d", strings.ReplaceAll(randomID(), "-", ""), s.made), used: now, changed: make(chan struct{}, 1)}
 	if joined {
-		c.add(result{"type": "input_status", "jobId": 0, "inputStatus": "DISABLED"})
+		c.add(&queued{result: result{"type": "input_status", "jobId": 0, "inputStatus": "DISABLED"}, life: s.life})
 		for _, r := range s.shared {
 			c.add(r)
 		}
 		if s.inputStatus != "" {
-			c.add(result{"type": "input_status", "jobId": 0, "inputStatus": s.inputStatus})
+			c.add(&queued{result: result{"type": "input_status", "jobId": 0, "inputStatus": s.inputStatus}, life: s.life})
 		}
 	}
 	s.consumers = append(s.consumers, c)
@@ -64,11 +65,14 @@ func (s *session) join(now time.Time, joined bool) *consumer {
 const queueLength = 50
 
 // add appends a result. A full queue drops its oldest.
-func (c *consumer) add(r result) {
+func (c *consumer) add(q *queued) {
 	if len(c.queue) == queueLength {
+		if oldest := c.queue[0]; !oldest.received {
+			oldest.life.truth.Dropped++
+		}
 		c.queue = c.queue[1:]
 	}
-	c.queue = append(c.queue, r)
+	c.queue = append(c.queue, q)
 	c.wake()
 }
 
@@ -85,21 +89,21 @@ func (c *consumer) healthy(now time.Time, patience time.Duration) bool {
 
 // send appends a result to all queues. If no client pulls, it interrupts the job.
 func (s *session) send(srv *Server, r result) {
-	now := srv.settings.now()
+	now, q := srv.settings.now(), &queued{result: r, life: s.life}
 	if r["type"] == "input_status" {
 		s.inputStatus = r["inputStatus"].(string)
 	} else {
 		if len(s.shared) == queueLength {
 			s.shared = s.shared[1:]
 		}
-		s.shared = append(s.shared, r)
+		s.shared = append(s.shared, q)
 	}
 	healthy := 0
 	for _, c := range s.consumers {
 		if c.healthy(now, srv.settings.Patience) {
 			healthy++
 		}
-		c.add(r)
+		c.add(q)
 	}
 	if len(s.consumers) == 0 || healthy > 0 {
 		s.reportsUnhealthy = false
@@ -124,7 +128,7 @@ const (
 )
 
 // poll waits for results, and returns a page. It is called without the server's lock.
-func (srv *Server) poll(c *consumer) []result {
+func (srv *Server) poll(c *consumer) []*queued {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	c.used = srv.settings.now()
@@ -132,18 +136,18 @@ func (srv *Server) poll(c *consumer) []result {
 		// The real server waits for the other poll.
 		srv.unlocked(func() { srv.wait(srv.settings.PullWait / 4) })
 		if c.polling {
-			return []result{}
+			return []*queued{}
 		}
 	}
 	c.polling = true
 	deadline := time.NewTimer(srv.settings.PullWait)
 	defer deadline.Stop()
-	page, items := []result{}, 0
+	page, items := []*queued{}, 0
 	wait, over := deadline.C, false
 	for !c.closed && len(page) < pageLength && items < packedItems {
 		if len(c.queue) > 0 {
 			page, c.queue = append(page, c.queue[0]), c.queue[1:]
-			items += itemsOf(page[len(page)-1])
+			items += itemsOf(page[len(page)-1].result)
 			if len(page) == 1 {
 				gather := time.NewTimer(srv.settings.Gather)
 				defer gather.Stop()

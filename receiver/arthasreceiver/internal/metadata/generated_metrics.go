@@ -543,7 +543,7 @@ type metricJavaMethodTime struct {
 // init fills java.method.time metric with initial data.
 func (m *metricJavaMethodTime) init() {
 	m.data.SetName("java.method.time")
-	m.data.SetDescription("Time of all calls. Cycles whose time is not known add calls and no time.")
+	m.data.SetDescription("Time of all calls: their mean time in each cycle times their number.")
 	m.data.SetUnit("s")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)

@@ -89,12 +89,16 @@ func (j *job) ended(end arthas.End) error {
 //  2. It polls results. At the end of ctx it interrupts the command: an open poll then returns soon.
 //  3. It closes the session, and restores the classes.
 //
-// Steps 2 and 3 go on after the end of ctx, until the time for leaving is over.
+// They go on after the end of ctx, until the time for leaving is over.
 func (j *job) command(ctx context.Context) (end arthas.End, err error) {
 	s := j.server
-	session, err := s.Client.Open(ctx)
+	// A request that the end of ctx cuts off would leave a session whose ID is not known.
+	session, err := s.Client.Open(s.Leaving)
 	if err != nil {
 		return end, err
+	}
+	if ctx.Err() != nil {
+		return end, session.Close(s.Leaving)
 	}
 	var interrupts sync.WaitGroup
 	defer interrupts.Wait()

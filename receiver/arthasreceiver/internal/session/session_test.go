@@ -173,8 +173,7 @@ func TestAShutdownDuringAnyRequestRestoresTheProgram(t *testing.T) {
 			b.await(action, func() bool { actions, _ := b.sim.Requests(); return actions[action] > 0 })
 			b.stop()
 			assert.Empty(t, b.sim.Instrumented())
-			_, jobs := b.sim.Sessions()
-			assert.Zero(t, jobs)
+			assert.Zero(t, b.sim.Lives()[0].Sessions)
 		})
 	}
 }

@@ -1,0 +1,156 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arthasserver
+
+import (
+	"encoding/json"
+	"maps"
+	"time"
+)
+
+// Count sums the calls of a method.
+type Count struct {
+	Calls  int64 `json:"calls"`
+	Failed int64 `json:"failed"`
+	// Time is the total duration of the calls. In rows of monitors it includes the time since boot of calls in flight.
+	Time time.Duration `json:"nanoseconds"`
+}
+
+// Counts are sums by qualified name of the method.
+type Counts map[string]Count
+
+func (c Counts) add(class, method string, of Count) {
+	name := class + "." + method
+	sum := c[name]
+	sum.Calls, sum.Failed, sum.Time = sum.Calls+of.Calls, sum.Failed+of.Failed, sum.Time+of.Time
+	c[name] = sum
+}
+
+// Sum returns the sum over all methods.
+func (c Counts) Sum() (sum Count) {
+	for _, of := range c {
+		sum.Calls, sum.Failed, sum.Time = sum.Calls+of.Calls, sum.Failed+of.Failed, sum.Time+of.Time
+	}
+	return sum
+}
+
+// Truth has the real counts of one life of the program. It can be written as JSON.
+type Truth struct {
+	ProcessID int `json:"process_id"`
+	// Made are the calls of the program. Reported are the calls in rows of monitors that a client received; a call that two
+	// monitors reported counts twice.
+	Made     Counts `json:"made"`
+	Reported Counts `json:"told"`
+	// Rests means that the program has made all its calls.
+	Rests bool `json:"rests"`
+	// Trees, Stacks, Watches and Records count the ones that clients received, in answers without a fault.
+	Trees   int64 `json:"trees"`
+	Stacks  int64 `json:"stacks"`
+	Watches int64 `json:"watches"`
+	Records int64 `json:"records"`
+	// Dropped counts results that full queues dropped before a client received them.
+	Dropped int64 `json:"dropped"`
+	// Resets counts restored classes. Enhanced is the number of instrumented classes, and Sessions that of sessions that
+	// clients opened and did not close.
+	Resets   int64 `json:"resets"`
+	Enhanced int64 `json:"enhanced"`
+	Sessions int64 `json:"sessions"`
+}
+
+// queued is a result in queues. Several queues may have it.
+type queued struct {
+	result result
+	// life is the program that the result is of.
+	life *program
+	// received means that a client received it.
+	received bool
+}
+
+// MarshalJSON returns the result.
+func (q *queued) MarshalJSON() ([]byte, error) { return json.Marshal(q.result) }
+
+// count counts a result that a client received for the first time.
+func (t *Truth) count(r result) {
+	switch r["type"] {
+	case "monitor":
+		for _, row := range r["monitorDataList"].([]any) {
+			of := row.(result)
+			t.Reported.add(of["className"].(string), of["methodName"].(string), Count{
+				Calls: int64(of["total"].(int)), Failed: int64(of["failed"].(int)), Time: time.Duration(of["cost"].(float64) * float64(time.Millisecond)),
+			})
+		}
+	case "trace":
+		t.Trees++
+	case "stack":
+		t.Stacks++
+	case "watch":
+		t.Watches++
+	case "tt":
+		if _, isList := r["timeFragmentList"]; isList {
+			t.Records++
+		}
+	}
+}
+
+// received counts the results of an answer that was sent completely.
+func (srv *Server) received(answer result) {
+	body, _ := answer["body"].(result)
+	results, _ := body["results"].([]*queued)
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	for _, q := range results {
+		if !q.received {
+			q.received = true
+			q.life.truth.count(q.result)
+		}
+	}
+}
+
+// made counts a call of the program, with those that it makes.
+func (p *program) made(c Call) {
+	of := Count{Calls: 1, Time: c.Cost}
+	if c.Throws != "" {
+		of.Failed = 1
+	}
+	p.truth.Made.add(c.Class, c.Method, of)
+	for _, child := range c.Children {
+		p.made(child)
+	}
+}
+
+// snapshot returns the truth of a life. The caller holds the server's lock.
+func (p *program) snapshot() Truth {
+	t := p.truth
+	t.Made, t.Reported = maps.Clone(t.Made), maps.Clone(t.Reported)
+	for _, c := range p.classes {
+		if c.instrumented {
+			t.Enhanced++
+		}
+	}
+	return t
+}
+
+// opened returns the number of open sessions, without those of single commands, which end by themselves.
+func (srv *Server) opened() (n int64) {
+	for _, s := range srv.sessions {
+		if s.made > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Lives returns the truths of all lives of the program, the newest last.
+func (srv *Server) Lives() (truths []Truth) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	for _, p := range srv.past {
+		truths = append(truths, p.snapshot())
+	}
+	now := srv.program.snapshot()
+	if !srv.closed {
+		now.Sessions = srv.opened()
+	}
+	return append(truths, now)
+}

@@ -70,9 +70,11 @@ type (
 		Begin time.Time `json:",omitzero"`
 		// TraceID is the ID of the trace that the call belongs to; zero means none.
 		TraceID [16]byte `json:",omitzero"`
-		Thread  Thread
+		// ForeignTrace is an ID of the trace in another format; empty means none.
+		ForeignTrace string `json:",omitempty"`
+		Thread       Thread
 		// Nodes are the calls in the order of their begin. The caller of a node is the nearest node before it with a
-		// lower depth. There is at least one node. Only the first node has depth 0.
+		// lower depth. There is at least one node, and the first has depth 0. With Arthas, others may have it too.
 		Nodes []Node
 		// Unended means that a call had not ended when the console wrote the tree. Its times and its callers are then
 		// those of other calls.
@@ -92,14 +94,17 @@ type (
 		// Throws is the type of the thrown object, and Message its message; empty means none, or unknown.
 		Throws  string
 		Message string `json:",omitempty"`
+		// Threw means that the call threw, also if the type is unknown.
+		Threw bool `json:",omitempty"`
 		// Repeated means that the node stands for several calls of the caller; nil means one call. It stays valid.
 		Repeated *Repeated `json:",omitempty"`
 	}
 
-	// Repeated describes several calls of one method.
+	// Repeated describes several calls of one method. The durations are valid if HasTimes.
 	Repeated struct {
 		Calls                  int64
 		Least, Greatest, Total time.Duration
+		HasTimes               bool
 	}
 
 	// Thread is a thread of the program.
@@ -112,6 +117,8 @@ type (
 
 	// CallStack is the stack of one call of a method.
 	CallStack struct {
+		// Time is the time of the call. The zero value means that the server reports none.
+		Time   time.Time `json:",omitzero"`
 		Thread Thread
 		// Frames are the frames of the stack. The called method is the first.
 		Frames []Frame

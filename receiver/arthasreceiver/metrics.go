@@ -13,6 +13,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/metricseries"
@@ -22,9 +23,8 @@ import (
 
 // processState is a snapshot of a process for metrics.
 type processState struct {
-	resource pcommon.Resource
-	begun    time.Time
-	methods  []process.MethodState
+	origin  *signals.Origin
+	methods []process.MethodState
 	// dashboard and properties are nil if they are unknown.
 	dashboard  *arthas.Dashboard
 	properties *arthas.JVM
@@ -77,7 +77,7 @@ func (m *metricsLoop) metrics(states []processState, at time.Time) pmetric.Metri
 	for i := range states {
 		s := &states[i]
 		others := m.recordMethods(s, now)
-		made := m.emit(s, s.begun).ResourceMetrics()
+		made := m.emit(s, s.origin.Begun).ResourceMetrics()
 		for _, of := range made.All() {
 			for _, appendOthers := range others {
 				appendOthers(of.ScopeMetrics().At(0).Metrics())
@@ -95,7 +95,7 @@ func (m *metricsLoop) metrics(states []processState, at time.Time) pmetric.Metri
 }
 
 func (m *metricsLoop) emit(s *processState, since time.Time) pmetric.Metrics {
-	return m.builder.Emit(metadata.WithResource(s.resource), metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(since)))
+	return m.builder.Emit(metadata.WithResource(s.origin.Resource), metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(since)))
 }
 
 // recordMethods records the first point of each metric that has a point for each method. It returns functions that

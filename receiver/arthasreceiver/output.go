@@ -4,37 +4,25 @@
 package arthasreceiver
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
-	"net"
 	"net/url"
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/javamethods/process"
+	methodsession "github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/javamethods/text"
-	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
+	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/session"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/task"
-)
-
-// Resource attributes of the semantic conventions and of the receiver.
-const (
-	attributeServiceName       = "service.name"
-	attributeServiceInstanceID = "service.instance.id"
-	attributeProcessID         = "process.pid"
-	attributeHostName          = "host.name"
-	attributeServerVersion     = "arthas.server.version"
-
-	// unknownService is the conventions' service.name for a service without a name.
-	unknownService = "unknown_service:java"
 )
 
 // output forwards the results of one server. It implements [session.Output].
@@ -61,10 +49,9 @@ type output struct {
 
 // life is the process of results.
 type life struct {
-	resource pcommon.Resource
-	begun    time.Time
-	since    time.Time
-	sums     *process.Process
+	origin *signals.Origin
+	since  time.Time
+	sums   *process.Process
 	// dashboard and properties are the last state of the JVM, or nil.
 	dashboard  *arthas.Dashboard
 	properties *arthas.JVM
@@ -90,42 +77,33 @@ func (o *output) Began(p session.Process, isNew bool) {
 	o.failing.Over()
 	o.health.Up()
 	o.env.LogSeldom(&o.connects, o.logger.Info, "Connected to the server", zap.String("version", text.Short(p.Version)), zap.Int64("pid", p.PID))
-	o.env.logs.connected(current)
+	o.env.logs.ServerConnected(current.origin)
 	if restarted {
 		o.env.counters.Restarted()
-		o.env.logs.restarted(current)
+		o.env.logs.ServerRestarted(current.origin, "The server is attached to another process")
 	}
 }
 
 func (o *output) newLife(p session.Process) *life {
 	env := o.env
-	l := &life{resource: env.config.Resource(), begun: env.Now()}
-	attributes := l.resource.Attributes()
-	receiverkit.PutNew(attributes, attributeServiceName, o.config.ServiceName)
-	receiverkit.PutNew(attributes, attributeServiceName, env.config.ServiceName)
-	receiverkit.PutNew(attributes, attributeServiceName, unknownService)
-	receiverkit.PutNew(attributes, attributeServiceInstanceID, instanceOf(o.config.Endpoint, env.Host))
-	if _, set := attributes.Get(attributeProcessID); !set && p.PID != 0 {
-		attributes.PutInt(attributeProcessID, p.PID)
+	of := signals.Server{
+		Tracer: metadata.Type.String(), Endpoint: addressOf(o.config.Endpoint), ServiceName: cmp.Or(o.config.ServiceName, env.config.ServiceName), Host: env.Host,
 	}
-	receiverkit.PutNew(attributes, attributeHostName, text.Short(p.Host))
-	receiverkit.PutNew(attributes, attributeServerVersion, text.Short(p.Version))
-	l.sums = process.New(process.Settings{
-		MaxMethods: env.config.Limits.MaxMethods, MethodsSetting: "limits.max_methods", MaxTreeNodes: env.config.Limits.MaxTreeNodes,
-		Counters: env.counters, Logger: o.logger, Now: env.Now,
-	})
-	return l
+	who := methodsession.Identity{PID: p.PID, Host: text.Short(p.Host), Version: p.Version}
+	return &life{
+		origin: of.Origin(env.config.Resource(), who, env.Now()),
+		sums: process.New(process.Settings{
+			MaxMethods: env.config.Limits.MaxMethods, MethodsSetting: "limits.max_methods", MaxTreeNodes: env.config.Limits.MaxTreeNodes,
+			Counters: env.counters, Logger: o.logger, Now: env.Now,
+		}),
+	}
 }
 
-// instanceOf returns the host and port of an endpoint. The name of this machine replaces a loopback host, which others
-// have too.
-func instanceOf(endpoint, host string) string {
+// addressOf returns the host and port of an endpoint.
+func addressOf(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return endpoint // Validate has checked it
-	}
-	if ip := net.ParseIP(u.Hostname()); host != "" && (u.Hostname() == "localhost" || ip.IsLoopback()) {
-		return net.JoinHostPort(host, u.Port())
 	}
 	return u.Host
 }
@@ -138,7 +116,7 @@ func (o *output) Lost(why error) {
 	current := o.life
 	o.mu.Unlock()
 	if was {
-		o.env.logs.gone(current, why, o.env.run.IsStopping())
+		o.env.logs.ServerGone(current.origin, current.since, why)
 	}
 	if o.env.run.IsStopping() {
 		return
@@ -162,12 +140,12 @@ func (o *output) Problem(t *task.Task, unmatched bool, why error) {
 	if known {
 		return
 	}
-	message := "The server did not run a command. The receiver tries it again"
+	problem, message := methodsession.Refused, "The server did not run a command. The receiver tries it again"
 	if unmatched {
-		message = "A pattern matches no class or method, or its expression is wrong. The receiver tries it again"
+		problem, message = methodsession.Unmatched, "A pattern matches no class or method, or its expression is wrong. The receiver tries it again"
 	}
 	o.logger.Warn(message, zap.Stringer("command", t.Kind), zap.String("pattern", t.Pattern), zap.Error(why))
-	o.env.logs.problem(current, t, unmatched, why)
+	o.env.logs.Problem(current.origin, problem, commandOf(t), why)
 }
 
 // solved forgets the problem of a task that runs.
@@ -208,22 +186,21 @@ func (o *output) Result(t *task.Task, result arthas.Result, received session.Rec
 		l.sums.Rows(process.Monitor{Number: t.Number, Cycle: t.Cycle}, rows(r, received.At), false)
 		l.sums.LogLimits()
 	case *arthas.Trace:
-		trace, ok, dropped := traceSpans(l, r, received, o.env.config.Limits.MaxTreeNodes)
-		if dropped > 0 {
-			l.sums.NodesDropped(dropped)
-		}
+		tree, ok := newTree(r, received)
 		if !ok {
 			o.env.counters.TreeLeftOut()
 			return
 		}
-		o.env.spans.Enqueue(trace)
+		if dropped := o.env.spans.Tree(l.origin, tree, o.env.config.Limits.MaxTreeNodes); dropped > 0 {
+			l.sums.NodesDropped(dropped)
+		}
 	case *arthas.CallStack:
-		o.env.logs.stack(l, t, r, received)
+		o.stack(l, t, r, received)
 	case *arthas.Watch:
-		o.env.logs.watch(l, t, r, received)
+		o.watch(l, t, r, received)
 	case *arthas.Records:
 		for i := range r.Calls {
-			o.env.logs.record(l, t, &r.Calls[i], received)
+			o.record(l, t, &r.Calls[i], received)
 		}
 	}
 }
@@ -264,7 +241,7 @@ func (o *output) state() (processState, bool) {
 
 // snapshot returns the state of the process. over means that it is not connected. The caller holds the lock.
 func (o *output) snapshot(over bool) processState {
-	s := processState{resource: o.life.resource, begun: o.life.begun, methods: o.life.sums.State().Methods}
+	s := processState{origin: o.life.origin, methods: o.life.sums.State().Methods}
 	if !over {
 		s.dashboard, s.properties = o.life.dashboard, o.life.properties
 	}
@@ -273,18 +250,16 @@ func (o *output) snapshot(over bool) processState {
 
 var _ session.Output = (*output)(nil)
 
-// at returns the instant of a server's time. A time that is far from the receipt shows a wrong clock or zone.
+// at returns the instant of a server's time, or zero if it is not known. A time that is far from the receipt shows a
+// wrong clock or zone.
 func at(of arthas.Timestamp, received session.Received) time.Time {
 	const far = 24 * time.Hour
 	if of.IsZero() || received.Zone == nil {
-		return received.At
+		return time.Time{}
 	}
 	t := of.In(received.Zone)
 	if d := received.At.Sub(t); d > far || d < -far {
-		return received.At
+		return time.Time{}
 	}
 	return t
 }
-
-// describe returns the name of a task for texts.
-func describe(t *task.Task) string { return fmt.Sprintf("%v %s", t.Kind, t.Pattern) }

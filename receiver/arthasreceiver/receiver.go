@@ -13,7 +13,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/arthas"
+	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/remembered"
@@ -38,8 +40,8 @@ type environment struct {
 
 	// The fields below exist from the start on. spans is nil if no pipeline accepts spans.
 	run     *receiverkit.Run
-	spans   *spanOutput
-	logs    *logOutput
+	spans   *signals.Spans
+	logs    *signals.Logs
 	metrics *metricsLoop
 }
 
@@ -79,8 +81,8 @@ func (r *arthasReceiver) Start(ctx context.Context, run *receiverkit.Run) error 
 		}
 		servers = append(servers, s)
 	}
-	env.spans = newSpanOutput(run, &config.Limits, env.counters)
-	env.logs = newLogOutput(run, config, env.counters)
+	env.spans = signals.NewSpans(run, metadata.Type.String(), config.Limits.SpanLimits, env.counters.SpansDropped)
+	env.logs = signals.NewLogs(run, metadata.Type.String(), eventswitch.Off(config.Events), config.Limits.LogLimits, env.counters.LogRecordsDropped)
 	env.metrics = newMetricsLoop(run, config, env.counters, r.living)
 	for i, s := range servers {
 		run.Logger.Info("Following an Arthas server", zap.String("endpoint", config.Servers[i].Endpoint))

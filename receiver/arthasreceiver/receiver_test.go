@@ -22,6 +22,7 @@ import (
 	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/arthas/sim/arthasserver"
 	"github.com/callbraid/callbraid/internal/javamethods"
+	methodsession "github.com/callbraid/callbraid/internal/javamethods/session"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/remembered"
@@ -128,7 +129,7 @@ func TestAllResultsArriveAndTheProgramIsRestored(t *testing.T) {
 	b.Start()
 	b.Await("all results", func() bool {
 		server.Call(buy(20 * time.Millisecond))
-		return len(b.Spans()) >= 6 && len(b.Records(eventStack)) >= 2 && len(b.Records(eventWatch)) >= 2 && len(b.Records(eventRecord)) >= 4 &&
+		return len(b.Spans()) >= 6 && len(b.Records("arthas.stack")) >= 2 && len(b.Records(eventWatch)) >= 2 && len(b.Records(eventRecord)) >= 4 &&
 			len(b.points("java.method.calls")) > 0 && len(b.points("jvm.memory.used")) > 0
 	})
 	assert.Greater(t, b.points("java.method.calls")["demo.Shop.buy"], 0.0)
@@ -137,7 +138,12 @@ func TestAllResultsArriveAndTheProgramIsRestored(t *testing.T) {
 	b.Shutdown()
 	b.awaitRestored()
 	assert.Len(t, b.Spans(), 6, "three trees with two calls")
-	assert.Len(t, b.Records(eventStack), 2)
+	assert.Len(t, b.Records("arthas.stack"), 2)
+	gone := b.Records("arthas.server.gone")
+	require.Len(t, gone, 1)
+	assert.Equal(t, "The server is no longer asked", gone[0].Body().Str())
+	why, _ := gone[0].Attributes().Get("arthas.error.message")
+	assert.Equal(t, methodsession.ErrShutdown.Error(), why.Str())
 	assert.Len(t, b.Records(eventRecord), 4)
 	_, polls := server.Requests()
 	assert.Equal(t, 1, polls, "open polls at the same time")
@@ -175,7 +181,7 @@ func TestSumsContinueInTheSameProcessAndBeginAgainInAnother(t *testing.T) {
 	server.Call(buy(time.Millisecond))
 	b.Await("three calls", func() bool { return b.points("java.method.calls")["demo.Shop.buy"] == 3 })
 	server.Restart()
-	b.Await("the restart", func() bool { return len(b.Records(eventRestarted)) == 1 })
+	b.Await("the restart", func() bool { return len(b.Records("arthas.server.restarted")) == 1 })
 	b.Await("a job", running)
 	server.Call(buy(time.Millisecond))
 	b.Await("one call", func() bool { return b.points("java.method.calls")["demo.Shop.buy"] == 1 })
@@ -189,13 +195,13 @@ func TestAPatternWithoutAMatchIsTriedAgain(t *testing.T) {
 		c.Stacks = []CallsConfig{{TargetConfig: TargetConfig{Class: "demo.None", Method: "*"}}}
 	})
 	b.Start()
-	b.AwaitRecords(eventUnmatched, 1)
+	b.AwaitRecords("arthas.pattern.unmatched", 1)
 	const unmatched = "A pattern matches no class or method, or its expression is wrong. The receiver tries it again"
 	b.AwaitLine(unmatched)
 	b.Await("another try", func() bool { actions, _ := server.Requests(); return actions["async_exec"] > 2 })
 	b.Shutdown()
 	assert.Equal(t, 1, b.Lines(unmatched))
-	assert.Len(t, b.Records(eventUnmatched), 1)
+	assert.Len(t, b.Records("arthas.pattern.unmatched"), 1)
 	b.awaitRestored()
 }
 
@@ -212,7 +218,7 @@ func TestTheReasonOfAFailureIsALine(t *testing.T) {
 		c.JVM.Interval, c.Servers[0].Username, c.Servers[0].Password = time.Second, "arthas", "secret"
 	})
 	b.Start()
-	b.AwaitRecords(eventConnected, 1)
+	b.AwaitRecords("arthas.server.connected", 1)
 	b.Shutdown()
 	assert.Zero(t, b.Lines(lost))
 }
@@ -290,7 +296,7 @@ func TestSessionsOfAKilledCollectorAreEnded(t *testing.T) {
 	}
 	first := open(func(c *Config) { c.JVM.Interval = time.Second })
 	first.Start()
-	first.AwaitRecords(eventConnected, 1)
+	first.AwaitRecords("arthas.server.connected", 1)
 	first.Shutdown()
 
 	// This client has the session of a collector that was killed.

@@ -258,7 +258,7 @@ func (s *server) beginProcess(who session.Identity) {
 	if since, due := s.restarts.Count(s.env.Now()); due {
 		s.logger.Warn("The server was restarted", append(identityFields(who), zap.Int("times_since_last_line", since))...)
 	}
-	s.env.logs.ServerRestarted(s.output.origin)
+	s.env.logs.ServerRestarted(s.output.origin, "The server was restarted")
 }
 
 // newOutput returns the output of a process with empty state.

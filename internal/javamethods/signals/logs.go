@@ -81,21 +81,39 @@ func (l *Logs) batch(parcels []logParcel) plog.Logs {
 	return logs
 }
 
-// Forward forwards a log record of a process, if a pipeline accepts it.
+// Forward forwards a log record of a process, if a pipeline accepts it. Its time is the present.
 func (l *Logs) Forward(of *Origin, name, body string, severity plog.SeverityNumber, fill func(pcommon.Map)) {
-	if l.queue == nil || l.off[name] {
+	l.ForwardEvent(of, Event{Name: name, Body: text.Short(body), Severity: severity}, fill)
+}
+
+// Event is a log record without its attributes.
+type Event struct {
+	Name string
+	// Body may be long, and have several lines.
+	Body     string
+	Severity plog.SeverityNumber
+	// Time is the time of the event; zero means the present.
+	Time time.Time
+}
+
+// ForwardEvent forwards a log record of an event at its own time, if a pipeline accepts it.
+func (l *Logs) ForwardEvent(of *Origin, e Event, fill func(pcommon.Map)) {
+	if l.queue == nil || l.off[e.Name] {
 		return
 	}
+	now := l.kit.Now()
+	if e.Time.IsZero() {
+		e.Time = now
+	}
 	r := plog.NewLogRecord()
-	now := pcommon.NewTimestampFromTime(l.kit.Now())
-	r.SetTimestamp(now)
-	r.SetObservedTimestamp(now)
-	r.SetEventName(name)
-	r.SetSeverityNumber(severity)
-	r.SetSeverityText(severity.String())
-	r.Body().SetStr(text.Short(body))
+	r.SetTimestamp(pcommon.NewTimestampFromTime(e.Time))
+	r.SetObservedTimestamp(pcommon.NewTimestampFromTime(now))
+	r.SetEventName(e.Name)
+	r.SetSeverityNumber(e.Severity)
+	r.SetSeverityText(e.Severity.String())
+	r.Body().SetStr(text.Long(e.Body))
 	fill(r.Attributes())
-	l.queue.Enqueue(logParcel{origin: of, record: r, bytes: bytesOfRecord + len(body) + bytesOfValues(r.Attributes())})
+	l.queue.Enqueue(logParcel{origin: of, record: r, bytes: bytesOfRecord + len(r.Body().Str()) + bytesOfValues(r.Attributes())})
 }
 
 // bytesOfValues returns the estimated memory of attributes.
@@ -121,8 +139,9 @@ func (l *Logs) ServerConnected(of *Origin) {
 	l.Forward(of, l.events.connected, "The server is connected", plog.SeverityNumberInfo, noAttributes)
 }
 
-func (l *Logs) ServerRestarted(of *Origin) {
-	l.Forward(of, l.events.restarted, "The server was restarted", plog.SeverityNumberWarn, noAttributes)
+// ServerRestarted reports that another process answers. The text says what the tracer knows about it.
+func (l *Logs) ServerRestarted(of *Origin, text string) {
+	l.Forward(of, l.events.restarted, text, plog.SeverityNumberWarn, noAttributes)
 }
 
 // ServerGone reports the end of a connection. At a shutdown of the collector it is no warning.
@@ -171,7 +190,7 @@ func (l *Logs) Stack(of *Origin, by Command, stack *javamethods.CallStack) {
 	}
 	top := &stack.Frames[0]
 	name := top.Class + "." + top.Method
-	l.Forward(of, l.events.stack, name, plog.SeverityNumberInfo, func(m pcommon.Map) {
+	l.ForwardEvent(of, Event{l.events.stack, text.Short(name), plog.SeverityNumberInfo, stack.Time}, func(m pcommon.Map) {
 		l.PutCommand(m, by)
 		putThread(m, &stack.Thread)
 		m.PutStr(attributeFunction, text.Short(name))

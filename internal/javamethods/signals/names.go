@@ -42,7 +42,7 @@ type attributeNames struct {
 	codeSource, kinds, super, interfaces, loaders, fields string
 	parameters, returns, exceptions                       string
 	// Of calls of a tree.
-	estimated string
+	estimated, foreignTrace string
 	// Of recorded calls.
 	recordIndex, recordProcess, recordObject, recordSimple string
 	// Of servers.
@@ -83,6 +83,7 @@ func newNames(tracer string) (eventNames, attributeNames) {
 			err:           n + "error.message",
 			lifetime:      n + "server.connected_for",
 			estimated:     n + "time.estimated",
+			foreignTrace:  n + "trace_id",
 			recordIndex:   n + "tt.index",
 			recordProcess: n + "tt.process_id",
 			recordObject:  n + "tt.object",

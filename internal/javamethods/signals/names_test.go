@@ -17,18 +17,31 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 )
 
-// The names of log records are those that the receiver for Greys declares in its metadata.yaml.
-func TestEveryEventIsDeclared(t *testing.T) {
+// declared returns the events that a receiver declares in its metadata.yaml.
+func declared(t *testing.T, receiver string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../../receiver/" + receiver + "receiver/metadata.yaml")
+	require.NoError(t, err)
+	var metadata struct{ Events map[string]any }
+	require.NoError(t, yaml.Unmarshal(text, &metadata))
+	return slices.Sorted(maps.Keys(metadata.Events))
+}
+
+func TestEveryEventOfGreysIsDeclared(t *testing.T) {
 	names, _ := newNames("greys")
 	want := []string{agentcontrol.EventName}
 	all := reflect.ValueOf(names)
 	for i := range all.NumField() {
 		want = append(want, all.Field(i).String())
 	}
-	text, err := os.ReadFile("../../../receiver/greysreceiver/metadata.yaml")
-	require.NoError(t, err)
-	var metadata struct{ Events map[string]any }
-	require.NoError(t, yaml.Unmarshal(text, &metadata))
 	slices.Sort(want)
-	assert.Equal(t, want, slices.Sorted(maps.Keys(metadata.Events)))
+	assert.Equal(t, want, declared(t, "greys"))
+}
+
+// Arthas has no lists of classes, and events of its own.
+func TestEveryEventOfArthasIsDeclared(t *testing.T) {
+	n, _ := newNames("arthas")
+	want := []string{n.connected, n.gone, n.refused, n.restarted, n.stack, n.unmatched, "arthas.record", "arthas.watch"}
+	slices.Sort(want)
+	assert.Equal(t, want, declared(t, "arthas"))
 }

@@ -25,8 +25,8 @@ type spanParcel struct {
 	origin *Origin
 	trace  pcommon.TraceID
 	thread javamethods.Thread
-	// hasThread means that the thread is known.
-	hasThread bool
+	// foreign is the trace ID of another tracer in another format; empty means none.
+	foreign string
 	// record is the recorded call; nil means that the parcel is a call tree. traced means that a call tree has the same
 	// call.
 	record *javamethods.Record
@@ -137,17 +137,20 @@ func (s *span) fill(made ptrace.Span, p *spanParcel, names *attributeNames) {
 	if s.line > 0 {
 		m.PutInt(attributeLine, int64(s.line))
 	}
-	if p.hasThread {
-		putThread(m, &p.thread)
-	}
+	putThread(m, &p.thread)
 	if s.estimated {
 		m.PutBool(names.estimated, true)
 	}
+	if s.parent.IsEmpty() {
+		receiverkit.PutNew(m, names.foreignTrace, text.Short(p.foreign))
+	}
 	if r := s.repeated; r != nil {
 		m.PutInt(attributeRepeatedCalls, r.Calls)
-		m.PutInt(attributeRepeatedLeast, r.Least.Nanoseconds())
-		m.PutInt(attributeRepeatedMost, r.Greatest.Nanoseconds())
-		m.PutInt(attributeRepeatedTotal, r.Total.Nanoseconds())
+		if r.HasTimes {
+			m.PutInt(attributeRepeatedLeast, r.Least.Nanoseconds())
+			m.PutInt(attributeRepeatedMost, r.Greatest.Nanoseconds())
+			m.PutInt(attributeRepeatedTotal, r.Total.Nanoseconds())
+		}
 	}
 	if p.record != nil {
 		names.putRecord(m, p.record)
@@ -158,9 +161,12 @@ func (s *span) fill(made ptrace.Span, p *spanParcel, names *attributeNames) {
 	s.threw.fill(made)
 }
 
+// putThread sets the known attributes of a thread.
 func putThread(m pcommon.Map, thread *javamethods.Thread) {
-	m.PutStr(attributeThreadName, text.Short(thread.Name))
-	m.PutInt(attributeThreadID, thread.ID)
+	receiverkit.PutNew(m, attributeThreadName, text.Short(thread.Name))
+	if thread.ID != 0 {
+		m.PutInt(attributeThreadID, thread.ID)
+	}
 }
 
 func (n *attributeNames) putRecord(m pcommon.Map, record *javamethods.Record) {
@@ -204,7 +210,7 @@ func callSpan(of *Origin, call *session.Call) spanParcel {
 	if detail := call.Detail; detail != nil {
 		record.Class, record.IsSimple = detail.Class, detail.IsSimple
 		if detail.HasStack {
-			p.thread, p.hasThread = detail.Stack.Thread, true
+			p.thread = detail.Stack.Thread
 		}
 		if record.Threw {
 			s.threw = newException(detail.Exception)
@@ -280,7 +286,7 @@ func treeSpans(of *Origin, tree *javamethods.Tree, received time.Time, most int)
 	if len(nodes) > most {
 		nodes, dropped = nodes[:most], len(nodes)-most
 	}
-	p = spanParcel{origin: of, thread: tree.Thread, hasThread: true, spans: make([]span, len(nodes))}
+	p = spanParcel{origin: of, thread: tree.Thread, foreign: tree.ForeignTrace, spans: make([]span, len(nodes))}
 	if p.trace = tree.TraceID; p.trace.IsEmpty() {
 		binary.BigEndian.PutUint64(p.trace[:8], rand.Uint64())
 		binary.BigEndian.PutUint64(p.trace[8:], nonZero())
@@ -346,7 +352,7 @@ func (t *treeTime) enter(i int) {
 	s := &t.spans[i]
 	*s = span{
 		parent: parent, start: t.at(min(node.Start, latest)),
-		class: node.Class, method: node.Method, line: node.Line, threw: exception{kind: node.Throws, message: node.Message},
+		class: node.Class, method: node.Method, line: node.Line, threw: exception{happened: node.Threw, kind: node.Throws, message: node.Message},
 		estimated: node.Estimated, repeated: node.Repeated,
 	}
 	binary.BigEndian.PutUint64(s.id[:], nonZero())

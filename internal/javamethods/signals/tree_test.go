@@ -135,7 +135,7 @@ func TestASpanOfSeveralCallsHasTheirNumberAndTimes(t *testing.T) {
 		{End: ms(9), Class: "demo.Shop", Method: "checkout"},
 		{
 			Depth: 1, End: ms(6), Class: "demo.Pay", Method: "charge", Estimated: true, Throws: "demo.Declined", Message: "no funds",
-			Repeated: &javamethods.Repeated{Calls: 3, Least: ms(1), Greatest: ms(3), Total: ms(6)},
+			Repeated: &javamethods.Repeated{Calls: 3, Least: ms(1), Greatest: ms(3), Total: ms(6), HasTimes: true},
 		},
 	}}
 	p, _ := treeSpans(&Origin{}, tree, receivedAt, 100)
@@ -146,8 +146,25 @@ func TestASpanOfSeveralCallsHasTheirNumberAndTimes(t *testing.T) {
 	}
 	assert.NotContains(t, spans.At(0).Attributes().AsRaw(), "arthas.time.estimated")
 	assert.Equal(t, map[string]any{
-		"code.function.name": "demo.Pay.charge", "thread.name": "", "thread.id": int64(0), "error.type": "demo.Declined", "arthas.time.estimated": true,
+		"code.function.name": "demo.Pay.charge", "error.type": "demo.Declined", "arthas.time.estimated": true,
 		"callbraid.repeated.calls": int64(3), "callbraid.repeated.least": int64(1_000_000), "callbraid.repeated.greatest": int64(3_000_000), "callbraid.repeated.total": int64(6_000_000),
 	}, spans.At(1).Attributes().AsRaw())
 	assert.Equal(t, "no funds", spans.At(1).Status().Message())
+}
+
+func TestUnknownValuesOfACallTreeHaveNoAttributes(t *testing.T) {
+	tree := &javamethods.Tree{ForeignTrace: "7f01", Nodes: []javamethods.Node{
+		{End: ms(9), Class: "demo.Shop", Method: "checkout", Threw: true},
+		{Depth: 1, End: ms(6), Class: "demo.Pay", Method: "charge", Repeated: &javamethods.Repeated{Calls: 3}},
+	}}
+	p, _ := treeSpans(&Origin{}, tree, receivedAt, 100)
+	_, names := newNames("arthas")
+	spans := ptrace.NewSpanSlice()
+	for i := range p.spans {
+		p.spans[i].fill(spans.AppendEmpty(), &p, &names)
+	}
+	assert.Equal(t, map[string]any{"code.function.name": "demo.Shop.checkout", "arthas.trace_id": "7f01"}, spans.At(0).Attributes().AsRaw())
+	assert.Equal(t, ptrace.StatusCodeError, spans.At(0).Status().Code())
+	assert.Zero(t, spans.At(0).Events().Len(), "an exception event needs a type or a message")
+	assert.Equal(t, map[string]any{"code.function.name": "demo.Pay.charge", "callbraid.repeated.calls": int64(3)}, spans.At(1).Attributes().AsRaw())
 }

@@ -651,7 +651,7 @@ func (ec *EventConfig) Unmarshal(parser *confmap.Conf) error {
 
 // EventsConfig provides config for arthas events.
 type EventsConfig struct {
-	ArthasCommandFailed    EventConfig `mapstructure:"arthas.command.failed"`
+	ArthasCommandRefused   EventConfig `mapstructure:"arthas.command.refused"`
 	ArthasPatternUnmatched EventConfig `mapstructure:"arthas.pattern.unmatched"`
 	ArthasRecord           EventConfig `mapstructure:"arthas.record"`
 	ArthasServerConnected  EventConfig `mapstructure:"arthas.server.connected"`
@@ -663,7 +663,7 @@ type EventsConfig struct {
 
 func DefaultEventsConfig() EventsConfig {
 	return EventsConfig{
-		ArthasCommandFailed: EventConfig{
+		ArthasCommandRefused: EventConfig{
 			Enabled: true,
 		},
 		ArthasPatternUnmatched: EventConfig{

@@ -12,17 +12,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-type eventArthasCommandFailed struct {
+type eventArthasCommandRefused struct {
 	data   plog.LogRecordSlice // data buffer for generated log records.
 	config EventConfig         // event config provided by user.
 }
 
-func (e *eventArthasCommandFailed) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+func (e *eventArthasCommandRefused) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
 	if !e.config.Enabled {
 		return
 	}
 	dp := e.data.AppendEmpty()
-	dp.SetEventName("arthas.command.failed")
+	dp.SetEventName("arthas.command.refused")
 	dp.SetTimestamp(timestamp)
 
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
@@ -33,14 +33,14 @@ func (e *eventArthasCommandFailed) recordEvent(ctx context.Context, timestamp pc
 }
 
 // emit appends recorded event data to a events slice and prepares it for recording another set of log records.
-func (e *eventArthasCommandFailed) emit(lrs plog.LogRecordSlice) {
+func (e *eventArthasCommandRefused) emit(lrs plog.LogRecordSlice) {
 	if e.config.Enabled && e.data.Len() > 0 {
 		e.data.MoveAndAppendTo(lrs)
 	}
 }
 
-func newEventArthasCommandFailed(cfg EventConfig) eventArthasCommandFailed {
-	e := eventArthasCommandFailed{config: cfg}
+func newEventArthasCommandRefused(cfg EventConfig) eventArthasCommandRefused {
+	e := eventArthasCommandRefused{config: cfg}
 	if cfg.Enabled {
 		e.data = plog.NewLogRecordSlice()
 	}
@@ -299,7 +299,7 @@ type LogsBuilder struct {
 	logsBuffer                  plog.Logs
 	logRecordsBuffer            plog.LogRecordSlice
 	buildInfo                   component.BuildInfo // contains version information.
-	eventArthasCommandFailed    eventArthasCommandFailed
+	eventArthasCommandRefused   eventArthasCommandRefused
 	eventArthasPatternUnmatched eventArthasPatternUnmatched
 	eventArthasRecord           eventArthasRecord
 	eventArthasServerConnected  eventArthasServerConnected
@@ -320,7 +320,7 @@ func NewLogsBuilder(lbc LogsBuilderConfig, settings receiver.Settings) *LogsBuil
 		logsBuffer:                  plog.NewLogs(),
 		logRecordsBuffer:            plog.NewLogRecordSlice(),
 		buildInfo:                   settings.BuildInfo,
-		eventArthasCommandFailed:    newEventArthasCommandFailed(lbc.Events.ArthasCommandFailed),
+		eventArthasCommandRefused:   newEventArthasCommandRefused(lbc.Events.ArthasCommandRefused),
 		eventArthasPatternUnmatched: newEventArthasPatternUnmatched(lbc.Events.ArthasPatternUnmatched),
 		eventArthasRecord:           newEventArthasRecord(lbc.Events.ArthasRecord),
 		eventArthasServerConnected:  newEventArthasServerConnected(lbc.Events.ArthasServerConnected),
@@ -368,7 +368,7 @@ func (lb *LogsBuilder) EmitForResource(options ...ResourceLogsOption) {
 	ils := rl.ScopeLogs().AppendEmpty()
 	ils.Scope().SetName(ScopeName)
 	ils.Scope().SetVersion(lb.buildInfo.Version)
-	lb.eventArthasCommandFailed.emit(ils.LogRecords())
+	lb.eventArthasCommandRefused.emit(ils.LogRecords())
 	lb.eventArthasPatternUnmatched.emit(ils.LogRecords())
 	lb.eventArthasRecord.emit(ils.LogRecords())
 	lb.eventArthasServerConnected.emit(ils.LogRecords())
@@ -401,9 +401,9 @@ func (lb *LogsBuilder) Emit(options ...ResourceLogsOption) plog.Logs {
 	return logs
 }
 
-// RecordArthasCommandFailedEvent adds a log record of arthas.command.failed event.
-func (lb *LogsBuilder) RecordArthasCommandFailedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
-	lb.eventArthasCommandFailed.recordEvent(ctx, timestamp)
+// RecordArthasCommandRefusedEvent adds a log record of arthas.command.refused event.
+func (lb *LogsBuilder) RecordArthasCommandRefusedEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventArthasCommandRefused.recordEvent(ctx, timestamp)
 }
 
 // RecordArthasPatternUnmatchedEvent adds a log record of arthas.pattern.unmatched event.

@@ -117,7 +117,7 @@ func TestLogsBuilder(t *testing.T) {
 			allEventsCount := 0
 			defaultEventsCount++
 			allEventsCount++
-			lb.RecordArthasCommandFailedEvent(ctx, timestamp)
+			lb.RecordArthasCommandRefusedEvent(ctx, timestamp)
 			defaultEventsCount++
 			allEventsCount++
 			lb.RecordArthasPatternUnmatchedEvent(ctx, timestamp)
@@ -162,9 +162,9 @@ func TestLogsBuilder(t *testing.T) {
 			validatedEvents := make(map[string]bool)
 			for i := 0; i < lrs.Len(); i++ {
 				switch lrs.At(i).EventName() {
-				case "arthas.command.failed":
-					assert.False(t, validatedEvents["arthas.command.failed"], "Found a duplicate in the events slice: arthas.command.failed")
-					validatedEvents["arthas.command.failed"] = true
+				case "arthas.command.refused":
+					assert.False(t, validatedEvents["arthas.command.refused"], "Found a duplicate in the events slice: arthas.command.refused")
+					validatedEvents["arthas.command.refused"] = true
 					lr := lrs.At(i)
 					assert.Equal(t, timestamp, lr.Timestamp())
 					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())

@@ -19,6 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/remembered"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/task"
 )
@@ -48,6 +49,9 @@ func (s *Server) Run(ctx context.Context) {
 	for {
 		began := s.Now()
 		err := s.serve(ctx)
+		if ctx.Err() != nil {
+			err = session.ErrShutdown
+		}
 		s.Output.Lost(err)
 		if ctx.Err() != nil {
 			s.warnLeft()
@@ -78,9 +82,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // Errors that end a connection.
 var (
-	errShutdown = errors.New("the receiver shuts down")
-	errOther    = errors.New("another process answers: the program was started again")
-	errBroken   = errors.New("several answers in succession could not be read")
+	errOther  = errors.New("another process answers: the program was started again")
+	errBroken = errors.New("several answers in succession could not be read")
 )
 
 // serve runs the tasks until the server is lost or ctx ends. The error is never nil.
@@ -104,9 +107,6 @@ func (s *Server) serve(ctx context.Context) error {
 	}
 	<-running.Done()
 	all.Wait()
-	if ctx.Err() != nil {
-		return errShutdown
-	}
 	return context.Cause(running)
 }
 

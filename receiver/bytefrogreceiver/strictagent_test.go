@@ -87,6 +87,8 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 	soon := func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond }
 	// Agents of a busy machine are not given up before the test freezes them, and have time to close their connections.
 	givesUp := func(_ *bed, c *Config) { c.MissedHeartbeats = 40 }
+	// No connection waits for another one, so all wait for the pipeline.
+	noLead := func(_ *bed, c *Config) { c.Limits.MaxConnectionLead = maxConnectionLead }
 	neverCuts := func(b *bed, _ *Config) {
 		timing := defaultTiming()
 		timing.parting = never
@@ -131,7 +133,7 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 			b.awaitRuns(0)
 			a.Thaw()
 		}},
-		"given up while frozen and the pipeline refuses": {[]option{givesUp}, func(_ *testing.T, b *bed, a *bytefrogagent.Agent) {
+		"given up while frozen and the pipeline refuses": {[]option{givesUp, noLead}, func(_ *testing.T, b *bed, a *bytefrogagent.Agent) {
 			b.Traces.RefuseWith(receivertestbed.ErrRefused)
 			run := b.receiver.env.registry.lookup(1)
 			b.Await("the connections to wait", func() bool { return run.State().Waiting == 2 })
@@ -141,7 +143,7 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 			b.Await("the agent to close", func() bool { return b.openConnections() == 0 })
 			b.Traces.RefuseWith(nil)
 		}},
-		"out of memory while the pipeline refuses": {nil, func(_ *testing.T, b *bed, _ *bytefrogagent.Agent) {
+		"out of memory while the pipeline refuses": {[]option{noLead}, func(_ *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			b.Traces.RefuseWith(receivertestbed.ErrRefused)
 			run := b.receiver.env.registry.lookup(1)
 			b.Await("the connections to wait", func() bool { return run.State().Waiting == 2 })

@@ -36,6 +36,8 @@ type Config struct {
 	ServiceName string `mapstructure:"service_name"`
 	// PollInterval is the pause before the next poll of a command without waiting results.
 	PollInterval time.Duration `mapstructure:"poll_interval"`
+	// StateInterval is the interval at which the receiver requests the identity of the process.
+	StateInterval time.Duration `mapstructure:"state_interval"`
 	// MaxPolls is the number of open polls of a server. Each blocks a thread that serves all its clients.
 	MaxPolls int `mapstructure:"max_polls"`
 	// Storage is the extension that stores the open sessions, so that those of a killed collector are ended. If it is nil,
@@ -154,9 +156,10 @@ const (
 
 func createDefaultConfig() *Config {
 	return &Config{
-		PollInterval: 500 * time.Millisecond,
-		MaxPolls:     arthas.DefaultPulls,
-		Reconnect:    receiverkit.DefaultReconnect(),
+		PollInterval:  500 * time.Millisecond,
+		StateInterval: 30 * time.Second,
+		MaxPolls:      arthas.DefaultPulls,
+		Reconnect:     receiverkit.DefaultReconnect(),
 		Limits: LimitsConfig{
 			MaxAnswerBytes: arthas.DefaultMaxAnswer,
 			MaxCommands:    16,

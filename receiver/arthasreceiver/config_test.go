@@ -40,6 +40,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Watches = []WatchConfig{{CallsConfig: CallsConfig{TargetConfig: shop}, Points: []string{"exception", "finish"}, Expression: "{params[0]}", Depth: 2}}
 	want.Records = []CallsConfig{{TargetConfig: target("com.example.Pay", "charge"), Limit: 8}}
 	want.JVM.Interval, want.ServiceName, want.PollInterval, want.MaxPolls = 15*time.Second, "all", 300*time.Millisecond, 2
+	want.StateInterval = 20 * time.Second
 	storage := component.MustNewID("file_storage")
 	want.Storage = &storage
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
@@ -111,6 +112,7 @@ func TestErrorsNameTheFieldAndTheRemedy(t *testing.T) {
 		"too many commands":    {func(c *Config) { c.Limits.MaxCommands = 1; c.Stacks = []CallsConfig{{shop, 1}} }, "raise limits.max_commands, which is 1"},
 		"a short JVM interval": {func(c *Config) { c.JVM.Interval = time.Millisecond }, "jvm.interval"},
 		"a long poll interval": {func(c *Config) { c.PollInterval = time.Minute }, "poll_interval"},
+		"no state interval":    {func(c *Config) { c.StateInterval = 0 }, "state_interval"},
 		"no poll":              {func(c *Config) { c.MaxPolls = 0 }, "max_polls"},
 	} {
 		t.Run(name, func(t *testing.T) {

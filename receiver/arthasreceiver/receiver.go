@@ -131,7 +131,7 @@ func (r *arthasReceiver) newServer(ctx context.Context, config *ServerConfig, ta
 		}
 	}
 	return session.New(session.Settings{
-		Client: client, Tasks: wanted, JVMInterval: interval, PollInterval: env.config.PollInterval, Reconnect: env.config.Reconnect,
+		Client: client, Tasks: wanted, JVMInterval: interval, PollInterval: env.config.PollInterval, StateInterval: env.config.StateInterval, Reconnect: env.config.Reconnect,
 		Store: store, Leaving: env.run.Leaving, Output: out, Logger: logger, Now: env.Now,
 	}), nil
 }

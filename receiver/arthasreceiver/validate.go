@@ -34,6 +34,7 @@ func (c *Config) Validate() error {
 		c.validateServers(),
 		err,
 		setting.Within("poll_interval", c.PollInterval, 10*time.Millisecond, time.Second),
+		setting.Within("state_interval", c.StateInterval, 10*time.Millisecond, time.Hour),
 		setting.Between("max_polls", c.MaxPolls, 1, 16),
 		receiverkit.ValidateReconnect(c.Reconnect),
 		c.Limits.validate(),

@@ -102,8 +102,9 @@ func (s *Server) serve(ctx context.Context) error {
 	for _, j := range s.jobs {
 		all.Go(func() { j.run(running, lose) })
 	}
+	all.Go(func() { s.watch(running, s.StateInterval, s.checkProcess, lose) })
 	if s.JVMInterval > 0 {
-		all.Go(func() { s.watchJVM(running, lose) })
+		all.Go(func() { s.watch(running, s.JVMInterval, s.reportJVM, lose) })
 	}
 	<-running.Done()
 	all.Wait()
@@ -141,15 +142,20 @@ func (s *Server) identify(ctx context.Context) (Process, error) {
 			p.PID = state.ProcessID
 		}
 	}
-	if results, err = s.exec(ctx, arthas.JVMCommand{}); err != nil {
-		return p, err
-	}
+	properties, err := s.properties(ctx)
+	p.Host, p.Started = machine(properties)
+	return p, err
+}
+
+// properties asks for the properties of the JVM. Without an answer they are empty.
+func (s *Server) properties(ctx context.Context) (*arthas.JVM, error) {
+	results, err := s.exec(ctx, arthas.JVMCommand{})
 	for _, result := range results {
 		if properties, is := result.(*arthas.JVM); is {
-			p.Host, p.Started = machine(properties)
+			return properties, err
 		}
 	}
-	return p, nil
+	return &arthas.JVM{}, err
 }
 
 // machine returns the name of the program's host, and the time of its start as the server writes it.
@@ -277,11 +283,12 @@ func (s *Server) warnLeft() {
 		zap.Strings("patterns", slices.Sorted(maps.Keys(patterns))), zap.Int("open_sessions", len(left.Sessions)))
 }
 
-// watchJVM asks for the state of the JVM in each interval.
-func (s *Server) watchJVM(ctx context.Context, lose context.CancelCauseFunc) {
+// watch makes a request now and after each interval, until the server is lost. If every command has reached its limit, no
+// other request notices that the program was started again.
+func (s *Server) watch(ctx context.Context, interval time.Duration, request func(context.Context) error, lose context.CancelCauseFunc) {
 	broken := 0
 	for {
-		dashboard, properties, err := s.askJVM(ctx)
+		err := request(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -293,48 +300,55 @@ func (s *Server) watchJVM(ctx context.Context, lose context.CancelCauseFunc) {
 			s.Output.Count(CountBrokenPages, 1)
 		default:
 			broken = 0
-			if host, started := machine(properties); host != s.process.Host || started != s.process.Started {
-				lose(errOther)
-				return
-			}
-			s.Output.JVM(dashboard, properties)
 		}
-		if !sleep(ctx, s.JVMInterval) {
+		if !sleep(ctx, interval) {
 			return
 		}
 	}
 }
 
+// checkProcess identifies the process again. The error is errOther if it is another one.
+func (s *Server) checkProcess(ctx context.Context) error {
+	process, err := s.identify(ctx)
+	if err == nil && process.Process != s.process.Process {
+		err = errOther
+	}
+	return err
+}
+
 // dashboardInterval is how long the server needs to end the command after its only result. It blocks a thread meanwhile.
 const dashboardInterval = 100 * time.Millisecond
 
-// askJVM asks for the dashboard and the properties of the JVM.
-func (s *Server) askJVM(ctx context.Context) (dashboard *arthas.Dashboard, properties *arthas.JVM, err error) {
-	properties = &arthas.JVM{}
-	for _, command := range []arthas.Command{arthas.JVMCommand{}, arthas.DashboardCommand{Interval: dashboardInterval, Limit: 1}} {
-		results, err := s.exec(ctx, command)
-		if err != nil {
-			return nil, properties, err
-		}
-		for _, result := range results {
-			switch of := result.(type) {
-			case *arthas.Dashboard:
-				dashboard = of
-			case *arthas.JVM:
-				properties = of
-			}
+// reportJVM asks for the state of the JVM, and forwards it. The error is errOther if another process answers.
+func (s *Server) reportJVM(ctx context.Context) error {
+	properties, err := s.properties(ctx)
+	if err != nil {
+		return err
+	}
+	if host, started := machine(properties); host != s.process.Host || started != s.process.Started {
+		return errOther
+	}
+	results, err := s.exec(ctx, arthas.DashboardCommand{Interval: dashboardInterval, Limit: 1})
+	if err != nil {
+		return err
+	}
+	var dashboard *arthas.Dashboard
+	for _, result := range results {
+		if of, is := result.(*arthas.Dashboard); is {
+			dashboard = of
 		}
 	}
-	return dashboard, properties, nil
+	s.Output.JVM(dashboard, properties)
+	return nil
 }
 
 // maxBroken is the number of failed requests in succession after which the server is identified again.
 const maxBroken = 5
 
-// isLost reports whether an error means that the server does not answer as Arthas.
+// isLost reports whether an error means that the server does not answer as Arthas, or is attached to another process.
 func isLost(err error) bool {
 	for _, lost := range []error{
-		arthas.ErrNotListening, arthas.ErrClosed, arthas.ErrUnauthorized, arthas.ErrNotHTTP, arthas.ErrNotArthas, arthas.ErrSessionNotFound,
+		errOther, arthas.ErrNotListening, arthas.ErrClosed, arthas.ErrUnauthorized, arthas.ErrNotHTTP, arthas.ErrNotArthas, arthas.ErrSessionNotFound,
 	} {
 		if errors.Is(err, lost) {
 			return true

@@ -93,7 +93,7 @@ func run(t *testing.T, timeout time.Duration, tasks ...*task.Task) *bed {
 	leaving, left := context.WithCancel(context.Background())
 	serving, end := context.WithCancel(leaving)
 	server := session.New(session.Settings{
-		Client: client, Tasks: tasks, PollInterval: time.Millisecond, Store: store, Leaving: leaving, Output: b.out,
+		Client: client, Tasks: tasks, PollInterval: time.Millisecond, StateInterval: 10 * time.Millisecond, Store: store, Leaving: leaving, Output: b.out,
 		Reconnect: backoff.Config{InitialInterval: time.Millisecond, MaxInterval: 10 * time.Millisecond},
 		Logger:    zap.NewNop(), Now: time.Now,
 	})
@@ -144,10 +144,13 @@ func TestALimitIsForTheLifeOfAProcess(t *testing.T) {
 	}
 	b.await("three stacks", func() bool { return b.out.received(task.Stack) == 3 })
 	b.await("a reset class", func() bool { return len(b.sim.Instrumented()) == 0 })
-	b.sim.Restart()
 	b.awaitJobs(0)
-	b.stop()
 	assert.Equal(t, 3, b.out.received(task.Stack))
+	// No command runs, so only the identity of the process shows that the program was started again.
+	b.sim.Restart()
+	b.awaitJobs(1)
+	b.sim.Call(buy)
+	b.await("a stack of the new process", func() bool { return b.out.received(task.Stack) == 4 })
 }
 
 // The trace ends while the stack runs. A reset then would leave the class instrumented for all later resets.

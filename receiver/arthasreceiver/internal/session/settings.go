@@ -41,6 +41,8 @@ type Settings struct {
 	JVMInterval time.Duration
 	// PollInterval is the pause before the next poll of a task without waiting results.
 	PollInterval time.Duration
+	// StateInterval is the interval of identity checks.
+	StateInterval time.Duration
 	// Reconnect are the pauses before a server or a task is tried again.
 	Reconnect backoff.Config
 	Store     *remembered.Store

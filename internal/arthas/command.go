@@ -189,11 +189,10 @@ type (
 	ProfilerEvent string
 )
 
-// The actions of the profiler. ProfilerStop writes the profile, in collapsed form, to a file whose name the server
-// chooses. ProfilerCollapsed returns it as a text, and goes on.
+// The actions of the profiler. ProfilerCollapsed returns the profile as a text, and goes on. The server's action stop is not one
+// of them, because it writes the profile to a file on the program's machine.
 const (
 	ProfilerStart     ProfilerAction = "start"
-	ProfilerStop      ProfilerAction = "stop"
 	ProfilerStatus    ProfilerAction = "status"
 	ProfilerCollapsed ProfilerAction = "dumpCollapsed"
 )
@@ -317,8 +316,6 @@ func (c ProfilerCommand) line() *line {
 		return l.word(string(c.Action))
 	case ProfilerCollapsed:
 		return l.word(string(c.Action)).word("TOTAL")
-	case ProfilerStop:
-		return l.word(string(c.Action)).word("--format").word("collapsed")
 	case ProfilerStart:
 		l.word(string(c.Action))
 	default:

@@ -71,7 +71,6 @@ func TestCommandLines(t *testing.T) {
 		{arthas.ProfilerCommand{Action: arthas.ProfilerStart}, "profiler start"},
 		{arthas.ProfilerCommand{Action: arthas.ProfilerStatus}, "profiler status"},
 		{arthas.ProfilerCommand{Action: arthas.ProfilerCollapsed}, "profiler dumpCollapsed TOTAL"},
-		{arthas.ProfilerCommand{Action: arthas.ProfilerStop}, "profiler stop --format collapsed"},
 	} {
 		line, err := arthas.CommandLine(tt.command)
 		require.NoError(t, err)
@@ -101,7 +100,8 @@ func TestWrongCommandsHaveNoLine(t *testing.T) {
 		{arthas.DashboardCommand{Interval: time.Microsecond}, "option -i is 1µs: expected whole milliseconds"},
 		{arthas.ProfilerCommand{}, `the profiler's action is "": expected one of the constants`},
 		{arthas.ProfilerCommand{Action: arthas.ProfilerStart, Event: "cpu > /tmp/x"}, `the profiler's event is "cpu > /tmp/x": expected one of the constants`},
-		{arthas.ProfilerCommand{Action: arthas.ProfilerStop, Event: arthas.ProfileCPU}, `the profiler's action "stop" has no event and no interval`},
+		{arthas.ProfilerCommand{Action: arthas.ProfilerStatus, Event: arthas.ProfileCPU}, `the profiler's action "status" has no event and no interval`},
+		{arthas.ProfilerCommand{Action: "stop"}, `the profiler's action is "stop": expected one of the constants`},
 	} {
 		_, err := arthas.CommandLine(tt.command)
 		assert.EqualError(t, err, tt.problem)

@@ -73,7 +73,7 @@ func (m pathModel) add(path string, v values) {
 // At every moment a tree has all call paths that arrived, beside spans of the same service; after a
 // reset those since then; and a window those since its begin.
 func TestTheTreeIsThatOfAllCallPathsThatArrived(t *testing.T) {
-	for seed := range uint64(stories) {
+	for seed := range stories(testing.Short()) {
 		random := rand.New(rand.NewPCG(seed, 4))
 		s, all, since := NewStore(settings()), pathModel{}, pathModel{}
 		var watched *tree

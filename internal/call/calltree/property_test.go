@@ -14,8 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stories is the number of random stories in a test.
-const stories = 150
+// stories is the number of random stories in a test: fewer with -short, for the race detector.
+func stories(short bool) uint64 {
+	if short {
+		return 30
+	}
+	return 150
+}
 
 // settings are bounds that nothing reaches.
 func settings() Settings {
@@ -122,7 +127,7 @@ func (st *story) services() []string { return []string{"service 0", "service 1",
 // For any order of calls and callers: at every moment the tree is that of all spans that
 // arrived.
 func TestTheTreeIsThatOfAllSpansThatArrived(t *testing.T) {
-	for seed := range uint64(stories) {
+	for seed := range stories(testing.Short()) {
 		st := newStory(t, seed, settings())
 		for len(st.rest) > 0 {
 			st.foldNext()
@@ -145,7 +150,7 @@ func TestTheTreeIsThatOfAllSpansThatArrived(t *testing.T) {
 // A window has the calls that arrived in it, at the paths of its end. So has a tree after a reset.
 // Own times do not include callees, whenever they arrived.
 func TestAWindowAndATreeAfterAResetHaveTheCallsSinceThen(t *testing.T) {
-	for seed := range uint64(stories) {
+	for seed := range stories(testing.Short()) {
 		st := newStory(t, seed, settings())
 		for range st.random.IntN(1 + len(st.rest)) {
 			if len(st.rest) > 1 {
@@ -183,9 +188,9 @@ func TestAWindowAndATreeAfterAResetHaveTheCallsSinceThen(t *testing.T) {
 // With too little room the store folds paths and gives up callers, but loses no call, and its
 // contents stay within the bounds.
 func TestNoCallIsLostIfThereIsTooLittleRoom(t *testing.T) {
-	folded, notSeen, silent := uint64(0), uint64(0), 0
+	folded, notSeen, silent := uint64(0), uint64(0), uint64(0)
 	yielded, shed := uint64(0), uint64(0)
-	for seed := range uint64(stories) {
+	for seed := range stories(testing.Short()) {
 		s := settings()
 		random := rand.New(rand.NewPCG(seed, 2))
 		s.MaxNodes, s.MaxPending, s.MaxServices, s.MaxKeptSpans = 10+random.IntN(30), 4+random.IntN(60), 1+random.IntN(3), random.IntN(30)
@@ -243,5 +248,5 @@ func TestNoCallIsLostIfThereIsTooLittleRoom(t *testing.T) {
 	assert.Positive(t, notSeen)
 	assert.Positive(t, yielded)
 	assert.Positive(t, shed)
-	assert.Less(t, silent, stories/5)
+	assert.Less(t, silent, stories(testing.Short())/5)
 }

@@ -5,16 +5,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -148,13 +145,8 @@ func (f *arthasFlags) complete() (err error) {
 
 // play serves until it is interrupted, or for the time of --duration.
 func (f *arthasFlags) play(ctx context.Context, out io.Writer) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx, f.duration)
 	defer stop()
-	if f.duration > 0 {
-		var end context.CancelFunc
-		ctx, end = context.WithTimeout(ctx, f.duration)
-		defer end()
-	}
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
@@ -169,23 +161,12 @@ func (f *arthasFlags) play(ctx context.Context, out io.Writer) error {
 	playing, end := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	all.Go(func() { server.Play(playing, f.load) })
-	all.Go(func() { f.restart(playing, server) })
+	all.Go(func() { restartRegularly(playing, f.restartEvery, server.Restart) })
 	err = server.Serve(ctx, listener)
 	end()
 	all.Wait()
 	bar.Stop()
 	return errors.Join(err, f.sumUp(out, server.Lives()))
-}
-
-// restart restarts the process at its interval, until ctx ends.
-func (f *arthasFlags) restart(ctx context.Context, server *arthasserver.Server) {
-	for f.restartEvery > 0 {
-		pause(ctx, f.restartEvery)
-		if ctx.Err() != nil {
-			return
-		}
-		server.Restart()
-	}
 }
 
 // madeOf returns the number of calls.
@@ -204,12 +185,5 @@ func (f *arthasFlags) sumUp(out io.Writer, lives []arthasserver.Truth) error {
 			t.ProcessID, count(made.Calls), count(made.Failed), count(told.Calls), count(t.Trees), count(t.Stacks), count(t.Watches), count(t.Records),
 			count(t.Dropped), count(t.Resets), count(t.Enhanced), count(t.Sessions))
 	}
-	if f.truth == "" {
-		return nil
-	}
-	data, err := json.MarshalIndent(lives, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(f.truth, data, 0o644)
+	return writeTruth(f.truth, lives)
 }

@@ -5,15 +5,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -156,13 +153,8 @@ func (f *greysFlags) name() (err error) {
 
 // play serves until it is interrupted, or for the time of --duration.
 func (f *greysFlags) play(ctx context.Context, out io.Writer) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx, f.duration)
 	defer stop()
-	if f.duration > 0 {
-		var end context.CancelFunc
-		ctx, end = context.WithTimeout(ctx, f.duration)
-		defer end()
-	}
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
@@ -180,27 +172,13 @@ func (f *greysFlags) play(ctx context.Context, out io.Writer) error {
 	restarting := make(chan struct{})
 	go func() {
 		defer close(restarting)
-		f.restart(ctx, server)
+		restartRegularly(ctx, f.restartEvery, server.Restart)
 	}()
 	err = server.Serve(ctx, listener)
 	stop()
 	<-restarting
 	bar.Stop()
 	return errors.Join(err, f.sumUp(out, server.Lives()))
-}
-
-// restart restarts the process at its interval, until ctx ends.
-func (f *greysFlags) restart(ctx context.Context, server *greysserver.Server) {
-	if f.restartEvery == 0 {
-		return
-	}
-	for {
-		pause(ctx, f.restartEvery)
-		if ctx.Err() != nil {
-			return
-		}
-		server.Restart()
-	}
 }
 
 // made returns the number of calls.
@@ -219,14 +197,7 @@ func (f *greysFlags) sumUp(out io.Writer, lives []greysserver.Truth) error {
 			t.ProcessID, count(made.Calls), count(made.Failed), count(told.Calls), count(t.Trees), count(t.Stacks), count(t.Records),
 			count(t.Missed), count(t.Resets), count(t.Enhanced))
 	}
-	if f.truth == "" {
-		return nil
-	}
-	data, err := json.MarshalIndent(lives, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(f.truth, data, 0o644)
+	return writeTruth(f.truth, lives)
 }
 
 func count(n int64) string { return figures.Count(uint64(n)) }

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/callbraid/callbraid/internal/arthas/sim/arthasserver"
 )
@@ -70,14 +69,7 @@ func (n *Arthas) endless(ctx context.Context, connection net.Conn) {
 		return
 	}
 	text := bytes.Repeat([]byte("endless"), 40_000)
-	go func() { _, _ = connection.Read(make([]byte, 1)) }() // the request does not matter; the read ends with the connection
-	for pause(ctx, 50*time.Millisecond) {
-		written, err := connection.Write(text)
-		n.bytes.Add(int64(written))
-		if err != nil {
-			return
-		}
-	}
+	n.sendEndlessly(ctx, connection, text)
 }
 
 // Sent returns the amount of the answers.

@@ -25,6 +25,18 @@ type Attacker interface {
 // tally counts the actions of an attacker.
 type tally struct{ connections, unreached, refused, messages, bytes atomic.Int64 }
 
+// sendEndlessly sends a text again and again, 20 times each second, until the client disconnects or ctx ends.
+func (t *tally) sendEndlessly(ctx context.Context, connection net.Conn, text []byte) {
+	go func() { _, _ = connection.Read(make([]byte, 1)) }() // the request does not matter; the read ends with the connection
+	for pause(ctx, 50*time.Millisecond) {
+		written, err := connection.Write(text)
+		t.bytes.Add(int64(written))
+		if err != nil {
+			return
+		}
+	}
+}
+
 // mib formats a number of bytes.
 func mib(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
@@ -53,14 +52,7 @@ func (n *Greys) Attack(ctx context.Context) error {
 func (n *Greys) endless(ctx context.Context, connection net.Conn) {
 	n.connections.Add(1)
 	text := bytes.Repeat([]byte("| com.example.Attack | attack | endless "), 6000)
-	go func() { _, _ = connection.Read(make([]byte, 1)) }() // the question does not matter; the read ends with the connection
-	for pause(ctx, 50*time.Millisecond) {
-		written, err := connection.Write(text)
-		n.bytes.Add(int64(written))
-		if err != nil {
-			return
-		}
-	}
+	n.sendEndlessly(ctx, connection, text)
 }
 
 // Sent returns the amount of the answers.

@@ -30,7 +30,10 @@ func newRoomBed(t *testing.T, room int64) *roomBed {
 			}
 			return max(0, bytes-bed.room)
 		}
-		s.Refused = func() { bed.refused++ }
+		s.Refused = func() {
+			bed.refused++
+			assert.LessOrEqual(t, bed.held, bed.room, "the budget does not hold refused memory")
+		}
 		s.ReportLines = func(_ string, err error) { bed.lines = err }
 	})
 	return bed

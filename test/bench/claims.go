@@ -3,11 +3,17 @@
 
 package main
 
+import (
+	"cmp"
+	"os"
+)
+
 // Units of the benchmarks.
 const (
 	cpuPerEvent  = "cpu-ns/event"
 	perMessage   = "ns/message"
 	perPage      = "cpu-ms/page"
+	perCall      = "ns/call"
 	eventsPerCPU = "Mevents/cpu-s"
 	allocations  = "allocs/op"
 	peak         = "peak-MiB"
@@ -118,6 +124,17 @@ func timesLibzmq(what, size string) claim {
 	}
 }
 
+// withBytefrogsAgent claims that a traced program is so many times as fast with the connector, metrics, profiles and one of a
+// hundred traces as with another reader of its agent's data. The benchmark fails if the metric differs from the program's counts.
+func withBytefrogsAgent(bound float64, what, against, reader string) claim {
+	const variable = "CALLBRAID_BYTEFROG_AGENT"
+	return claim{
+		what: what, against: against, bound: bound, atLeast: true,
+		of: at(distribution, "BytefrogsAgent/"+reader).in(perCall), over: at(distribution, "BytefrogsAgent/connector").in(perCall),
+		peer: cmp.Or(os.Getenv(variable), "bytefrog-tracer.jar"), remedy: "set " + variable + " to its absolute path; no distribution has a package of it",
+	}
+}
+
 // page claims that one of the pages of flame graphs costs at most so many times as much as reading
 // the profile of the same paths with the pprof library.
 func page(bound float64, what, benchmark string) claim {
@@ -166,6 +183,8 @@ var claims = []claim{
 		of: at(distribution, "Replay"), over: at(distribution, "ReplayCounted"),
 	},
 	atMost(1.5, "  the connector's peak memory after 10 times the events", "after a tenth of them", at(distribution, "ReplayCounted").in("peak-MiB-at-10x"), at(distribution, "ReplayCounted").in(peak)),
+	withBytefrogsAgent(1.3, "a program with two threads that Bytefrog's own agent traces, with the connector", "the processor, times the program's speed", "processor"),
+	withBytefrogsAgent(0.8, "  the same", "a program that only reads and discards, times the speed", "discarded"),
 	figure("one collector for Jaeger and Prometheus, which keeps all traces", "ns of CPU time an event", at(distribution, "OneCollector/all_traces")),
 	figure("  as shipped, with at most 20,000 spans a second", "ns of CPU time an event", at(distribution, "OneCollector/as_shipped")),
 	figure("  two tiers: the collector that pairs", "ns of CPU time an event", at(distribution, "Tiers/1_pairing").in("pair-cpu-ns/event")),

@@ -31,6 +31,7 @@ var suites = []suite{
 	{pkg: "./receiver/bytefrogreceiver/internal/session", pattern: "^Benchmark(BytesToBatches|SumBytes|BytesToSpans|BuildSpans|BytesToNothing)$", time: "0.5s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay(Counted)?$", time: "1x", rounds: 3}, // they repeat by themselves
 	{pkg: "./test", pattern: "^BenchmarkReplayWithLazyCollection$", time: "1x", rounds: 1},
+	{pkg: "./test", pattern: "^BenchmarkBytefrogsAgent$", time: "1x"},
 	{pkg: "./internal/call/engine", pattern: "^Benchmark(ConsumeTraces|CopySpans|SmallHandOver|CopySmallHandOver|OtherSpans|DecodeOtherSpans)$", time: "0.5s"},
 	{pkg: "./connector/stackpairingconnector", pattern: "^BenchmarkConsumeTraces$", time: "3x"},
 	{pkg: "./connector/stackpairingconnector", pattern: "^BenchmarkInterval$", time: "3x", rounds: 3},

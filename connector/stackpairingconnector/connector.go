@@ -45,10 +45,11 @@ type pairer struct {
 	metrics  sender[pmetric.Metrics]
 	profiles sender[pprofile.Profiles]
 
-	// sums is nil without pipelines of metrics and of profiles. sent is when they were sent last.
-	sums   *sums
-	sent   time.Time
-	engine *engine.Engine
+	// sums is nil without pipelines of metrics and of profiles. sent is when they were sent last. created is earlier, and has
+	// the monotonic clock.
+	sums          *sums
+	created, sent time.Time
+	engine        *engine.Engine
 
 	mu sync.Mutex
 	// passing is the input that passes hand-overs on: that to traces, if there is one. The Collector
@@ -68,7 +69,9 @@ func newPairer(set connector.Settings, cfg *Config, forget func()) (*pairer, err
 	if err != nil {
 		return nil, err
 	}
-	p := &pairer{cfg: cfg, set: set, telemetry: telemetry, forget: forget, sent: time.Now()}
+	p := &pairer{cfg: cfg, set: set, telemetry: telemetry, forget: forget}
+	p.created = time.Now()
+	p.sent = p.created
 	p.warnPaired = sync.OnceFunc(func() {
 		set.Logger.Warn("Another stack_pairing in front of this connector has made spans of calls, so this connector counts none of them. Remove it from the pipeline")
 	})
@@ -260,18 +263,18 @@ func (p *pairer) take() (metrics interval[pmetric.Metrics], profiles interval[pp
 	exemplars := p.sums.swapExemplars()
 	isComplete := p.engine.PassSums()
 	now := time.Now()
-	made := pcommon.NewTimestampFromTime(now)
+	made := functionmetrics.Moment{Unix: pcommon.NewTimestampFromTime(now), Elapsed: now.Sub(p.created)}
 	if p.metrics.isConnected() {
 		md := p.sums.takeMetrics(made, exemplars, isComplete)
 		all := p.metrics.measured(md)
 		p.sums.hold(all.bytes)
-		metrics = interval[pmetric.Metrics]{functionmetrics.Messages(md, maxMessageBytes), made, all.contents, all.bytes}
+		metrics = interval[pmetric.Metrics]{functionmetrics.Messages(md, maxMessageBytes), made.Elapsed, all.contents, all.bytes}
 	}
 	if p.profiles.isConnected() {
 		growth := p.sums.takeGrowth()
 		held := growth.Bytes()
-		messages := growth.Messages(pcommon.NewTimestampFromTime(p.sent), made)
-		profiles = interval[pprofile.Profiles]{messages, made, growth.SampleCount(), growth.Bytes()}
+		messages := growth.Messages(pcommon.NewTimestampFromTime(p.sent), made.Unix)
+		profiles = interval[pprofile.Profiles]{messages, made.Elapsed, growth.SampleCount(), growth.Bytes()}
 		p.sums.hold(profiles.bytes - held) // the count of samples merged the growth
 	}
 	p.sent = now

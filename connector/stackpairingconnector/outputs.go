@@ -14,7 +14,6 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/consumer/consumererror/xconsumererror"
 	"go.opentelemetry.io/collector/consumer/xconsumer"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 )
@@ -28,10 +27,10 @@ type sender[M any] struct {
 	dropped func(contents int, reason dropReason, err error)
 	holding func(bytes int)
 
-	// answered receives the time of an interval whose messages are all accepted or refused for good, and newer than those of
-	// all intervals before. latest is the last interval with messages that were sent. Only sendLatest uses both.
-	answered func(pcommon.Timestamp)
-	latest   pcommon.Timestamp
+	// answered receives the monotonic time of an interval whose messages are all accepted or refused for good, and newer than those
+	// of all intervals before. latest is the last interval with messages that were sent. Only sendLatest uses both.
+	answered func(time.Duration)
+	latest   time.Duration
 
 	// isStopped: maxBytes drops nothing, because the remaining messages are the last ones.
 	isStopped atomic.Bool
@@ -53,7 +52,8 @@ type waiting[M any] struct {
 // interval has the messages of an interval. It is empty without a pipeline of the signal.
 type interval[M any] struct {
 	messages iter.Seq[M]
-	made     pcommon.Timestamp
+	// made is the monotonic time of the interval.
+	made time.Duration
 	// contents are the points or the samples of all messages. bytes is the memory of their data, which is held until
 	// the last message is sent.
 	contents, bytes int

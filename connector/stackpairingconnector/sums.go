@@ -336,8 +336,8 @@ func (s *sums) keepExemplars(all *functionmetrics.Exemplars) {
 	s.setBytes(&s.exemplarBytes, s.exemplars.Bytes())
 }
 
-// takeMetrics returns the points of all series at a time. isComplete: the sums contain the calls of all exemplars.
-func (s *sums) takeMetrics(now pcommon.Timestamp, exemplars *functionmetrics.Exemplars, isComplete bool) pmetric.Metrics {
+// takeMetrics returns the points of all series at a moment. isComplete: the sums contain the calls of all exemplars.
+func (s *sums) takeMetrics(now functionmetrics.Moment, exemplars *functionmetrics.Exemplars, isComplete bool) pmetric.Metrics {
 	s.lock()
 	defer s.unlock()
 	if !isComplete {
@@ -349,8 +349,8 @@ func (s *sums) takeMetrics(now pcommon.Timestamp, exemplars *functionmetrics.Exe
 	return s.metrics.Interval(now, exemplars)
 }
 
-// noteAnswered notes that the next component has answered the metrics of all intervals up to a time.
-func (s *sums) noteAnswered(until pcommon.Timestamp) {
+// noteAnswered notes that the next component has answered the metrics of all intervals up to a monotonic time.
+func (s *sums) noteAnswered(until time.Duration) {
 	s.lock()
 	defer s.unlock()
 	s.metrics.Answered(until)

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/functionmetrics"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
 	"github.com/callbraid/callbraid/internal/call/engine"
@@ -22,8 +23,9 @@ import (
 
 // takeAnswered returns the metrics of an interval that the next component accepts.
 func takeAnswered(s *sums) pmetric.Metrics {
-	now := pcommon.NewTimestampFromTime(time.Now())
-	defer s.noteAnswered(now)
+	unix := pcommon.NewTimestampFromTime(time.Now())
+	now := functionmetrics.Moment{Unix: unix, Elapsed: time.Duration(unix)}
+	defer s.noteAnswered(now.Elapsed)
 	return s.takeMetrics(now, s.swapExemplars(), true)
 }
 

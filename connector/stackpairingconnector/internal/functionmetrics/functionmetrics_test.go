@@ -137,10 +137,13 @@ type point struct {
 
 // answered returns the points of an interval that the next component accepts.
 func answered(m *Metrics, now pcommon.Timestamp, x *Exemplars) pmetric.Metrics {
-	metrics := m.Interval(now, x)
-	m.Answered(now)
+	metrics := m.Interval(at(now), x)
+	m.Answered(at(now).Elapsed)
 	return metrics
 }
+
+// at is the moment of a time, if the system's clock is never set.
+func at(now pcommon.Timestamp) Moment { return Moment{now, time.Duration(now)} }
 
 // overflow is the function in the name of points without room.
 const overflow = "(overflow)"
@@ -520,6 +523,31 @@ func TestSeriesOfAnEndedProgramExpire(t *testing.T) {
 	}
 }
 
+// Series expire at the same time if the system's clock is set while they wait for it.
+func TestSeriesExpireByMonotonicTime(t *testing.T) {
+	for name, jump := range map[string]time.Duration{"forwards": time.Hour, "backwards": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			settings := Settings{MaxFunctions: 100, Expiration: 30 * time.Second}
+			m, none := New(settings), NewExemplars(settings)
+			s := m.Open(originOf("a"), start)
+			s.Add(incrementOf(ended{function: "f", durations: []int64{10}}))
+			s.End()
+			var got []bool
+			for i := 1; m.Bytes() > 0; i++ {
+				require.Less(t, i, 10, "intervals")
+				now := at(start + pcommon.Timestamp(10*i)*second)
+				if i > 2 {
+					now.Unix = pcommon.Timestamp(int64(now.Unix) + jump.Nanoseconds())
+				}
+				p := pointsOf(t, m.Interval(now, none))[pointOf("a", "code.function.duration", "f", "")]
+				m.Answered(now.Elapsed)
+				got = append(got, p.stale)
+			}
+			assert.Equal(t, []bool{false, false, false, false, true}, got)
+		})
+	}
+}
+
 // No last point is lost while the next component refuses, although another program needs the place. Meanwhile the calls
 // of that one count at otel.metric.overflow.
 func TestSeriesDoNotEndBeforeTheirLastPointsAreAnswered(t *testing.T) {
@@ -528,7 +556,7 @@ func TestSeriesDoNotEndBeforeTheirLastPointsAreAnswered(t *testing.T) {
 	key := func(service, function string) string { return pointOf(service, "code.function.calls", function, "") }
 	s, other := m.Open(originOf("a"), start), m.Open(originOf("b"), start)
 	s.Add(f)
-	m.Interval(start+second, none)
+	m.Interval(at(start+second), none)
 	s.Add(f)
 	s.End()
 	now := start + 2*second
@@ -536,22 +564,22 @@ func TestSeriesDoNotEndBeforeTheirLastPointsAreAnswered(t *testing.T) {
 		m.Hurry()
 		other.Add(f)
 		other.Add(incrementOf(ended{function: "g", durations: []int64{10}}))
-		got := pointsOf(t, m.Interval(now, none))
+		got := pointsOf(t, m.Interval(at(now), none))
 		require.EqualValues(t, 2, got[key("a", "f")].count)
 		require.NotContains(t, got, key("b", "g"))
-		m.Answered(start + second) // the interval with the first call
+		m.Answered(at(start + second).Elapsed) // the interval with the first call
 	}
-	got := pointsOf(t, m.Interval(now, none))
+	got := pointsOf(t, m.Interval(at(now), none))
 	assert.EqualValues(t, 2, got[key("a", "f")].count)
 	assert.EqualValues(t, 8, got[key("b", overflow)].count)
-	m.Answered(now)
+	m.Answered(at(now).Elapsed)
 	for range 3 {
 		now += second
-		assert.True(t, pointsOf(t, m.Interval(now, none))[key("a", "f")].stale, "the end is sent until it is answered")
+		assert.True(t, pointsOf(t, m.Interval(at(now), none))[key("a", "f")].stale, "the end is sent until it is answered")
 	}
-	m.Answered(now)
+	m.Answered(at(now).Elapsed)
 	other.Add(incrementOf(ended{function: "g", durations: []int64{10}}))
-	got = pointsOf(t, m.Interval(now+second, none))
+	got = pointsOf(t, m.Interval(at(now+second), none))
 	assert.NotContains(t, got, key("a", "f"))
 	assert.EqualValues(t, 1, got[key("b", "g")].count)
 	assert.Equal(t, now, got[key("b", "g")].start)
@@ -698,7 +726,7 @@ func TestAnExemplarWithoutItsCallWaits(t *testing.T) {
 	next.Set(late, "g", Exemplar{SpanID: pcommon.SpanID{7: 4}, Time: 9 * second})
 	next.Add(m.TakeUnknown(x))
 	key := func(service, function string) string { return pointOf(service, "code.function.calls", function, "") }
-	got := pointsOf(t, m.Interval(start+second, x))
+	got := pointsOf(t, m.Interval(at(start+second), x))
 	assert.Equal(t, "0/1 1 at 8;", got[key("a", "f")].exemplars)
 	assert.Empty(t, got[key("a", overflow)].exemplars)
 
@@ -706,7 +734,7 @@ func TestAnExemplarWithoutItsCallWaits(t *testing.T) {
 	s.Add(g)
 	late.Open(originOf("b"), start)
 	late.Add(g)
-	got = pointsOf(t, m.Interval(start+2*second, next))
+	got = pointsOf(t, m.Interval(at(start+2*second), next))
 	assert.Equal(t, "0/2 1 at 8;", got[key("a", "g")].exemplars)
 	assert.Equal(t, "0/4 1 at 9;", got[key("b", "g")].exemplars)
 }
@@ -736,7 +764,7 @@ func TestExemplarsThatWaitMakeRoomForNewOnes(t *testing.T) {
 			late.Set(blocked, h, Exemplar{SpanID: pcommon.SpanID{7: 5}, Time: 8 * second})
 			x.Add(m.TakeUnknown(late))
 			s.Add(incrementOf(ended{function: "f", durations: []int64{10}}))
-			got := pointsOf(t, m.Interval(start+second, x))
+			got := pointsOf(t, m.Interval(at(start+second), x))
 			assert.Equal(t, "0/3 1 at 9;", got[pointOf("a", "code.function.calls", "f", "")].exemplars)
 			assert.Len(t, x.latest, 2)
 			assert.Equal(t, 2*bytesOfExemplar+1+len(g), x.Bytes())

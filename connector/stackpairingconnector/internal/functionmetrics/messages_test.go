@@ -79,12 +79,12 @@ func TestMessagesHaveAllPointsWithTheirExemplarsWithinTheirBound(t *testing.T) {
 	assert.Equal(t, want, contentsOf(t, messages...))
 
 	// The last points, each in a metric of its own, and none after them.
-	ends := m.Interval(start+2*second, exemplars)
+	ends := m.Interval(at(start+2*second), exemplars)
 	require.True(t, ends.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0).Flags().NoRecordedValue())
 	want = contentsOf(t, ends)
 	assert.Equal(t, want, contentsOf(t, slices.Collect(Messages(ends, bound))...))
 	assert.Empty(t, slices.Collect(Messages(pmetric.NewMetrics(), bound)))
-	for range Messages(m.Interval(start+3*second, exemplars), bound) {
+	for range Messages(m.Interval(at(start+3*second), exemplars), bound) {
 		break // the caller may stop
 	}
 }
@@ -96,7 +96,7 @@ func TestALargeResourceMakesLargerMessages(t *testing.T) {
 	for n := range 1_000 {
 		s.Add(incrementOf(ended{fmt.Sprint("f", n), false, "", []int64{1}}))
 	}
-	md := m.Interval(start+second, NewExemplars(m.settings))
+	md := m.Interval(at(start+second), NewExemplars(m.settings))
 	size, divided := sizer.MetricsSize(md), 0
 	for message := range Messages(md, 10_000) {
 		divided += sizer.MetricsSize(message)

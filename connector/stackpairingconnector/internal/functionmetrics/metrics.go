@@ -6,6 +6,7 @@ package functionmetrics
 import (
 	"math"
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -42,6 +43,14 @@ type growth struct {
 type names struct {
 	functions  []*callevent.Function
 	exceptions []string
+}
+
+// Moment is the time of an interval, by two clocks.
+type Moment struct {
+	// Unix is the time of the points. It can jump, because the system's clock can be set.
+	Unix pcommon.Timestamp
+	// Elapsed is monotonic time since any moment before. It is later in each interval. Series expire by it.
+	Elapsed time.Duration
 }
 
 // New returns metrics without series.
@@ -180,23 +189,23 @@ func (m *Metrics) merge() {
 // End ends the stream. Its last growth was added before.
 func (s *Stream) End() { s.series.streams-- }
 
-// Interval returns the points of all series at a time, and attaches the exemplars. An origin without
+// Interval returns the points of all series at a moment, and attaches the exemplars. An origin without
 // streams keeps its last values until they expire and [Metrics.Answered] follows. Then it has points without a value, which
 // end its series.
-func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.Metrics {
+func (m *Metrics) Interval(now Moment, exemplars *Exemplars) pmetric.Metrics {
 	m.merge()
 	for _, s := range m.origins {
 		s.mustEnd = s.mustEnd || m.isHurried
 		if s.isAnswered && s.mustEnd && s.final == 0 {
-			s.final = now
+			s.final = now.Elapsed
 		}
 	}
 	metrics := pmetric.NewMetrics()
 	for _, s := range m.origins {
 		if !s.isEmpty() {
-			s.start = min(s.start, now)
+			s.start = min(s.start, now.Unix)
 			s.isSent = true
-			s.appendTo(metrics, now)
+			s.appendTo(metrics, now.Unix)
 		}
 	}
 	for key, exemplar := range exemplars.latest {
@@ -204,8 +213,8 @@ func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.
 			s.attach(key.outcomeKey, exemplar)
 		}
 	}
-	m.forget(func(s *series) bool { return m.endInterval(s, now) })
-	m.last, m.isHurried, m.wasFull = now, false, false
+	m.forget(func(s *series) bool { return m.endInterval(s, now.Elapsed) })
+	m.last, m.isHurried, m.wasFull = now.Unix, false, false
 	return metrics
 }
 
@@ -215,7 +224,7 @@ func (m *Metrics) Hurry() { m.isHurried = true }
 
 // endInterval notes whether series have no streams any more, and whether they must end: they have expired, a bound was full, or
 // the memory budget demands memory. It reports whether they can be forgotten, because they have no points.
-func (m *Metrics) endInterval(s *series, now pcommon.Timestamp) bool {
+func (m *Metrics) endInterval(s *series, now time.Duration) bool {
 	s.durations, s.counts = pmetric.ExponentialHistogramDataPointSlice{}, pmetric.NumberDataPointSlice{}
 	switch {
 	case s.streams > 0:
@@ -226,14 +235,14 @@ func (m *Metrics) endInterval(s *series, now pcommon.Timestamp) bool {
 	case s.ended == 0:
 		s.ended = now
 	}
-	s.mustEnd = s.mustEnd || now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.wasFull || m.isHurried
+	s.mustEnd = s.mustEnd || now >= s.ended+m.settings.Expiration || m.wasFull || m.isHurried
 	return false
 }
 
-// Answered notes that the next component has accepted the points of all intervals up to a time, or refused them for good.
+// Answered notes that the next component has accepted the points of all intervals up to a [Moment.Elapsed], or refused them for good.
 // Only then series end, and are forgotten after the answer to the points without a value. So no last point is lost while the
 // next component refuses.
-func (m *Metrics) Answered(until pcommon.Timestamp) {
+func (m *Metrics) Answered(until time.Duration) {
 	m.forget(func(s *series) bool {
 		s.isAnswered = s.ended > 0 && s.ended <= until
 		forgets := s.final > 0 && s.final <= until

@@ -100,8 +100,8 @@ type Exemplar struct {
 type series struct {
 	origin *origin.Origin
 	start  pcommon.Timestamp
-	// ended is the first interval without streams, and final the first one whose points end the series; 0: none.
-	ended, final pcommon.Timestamp
+	// ended is the first interval without streams, and final the first one whose points end the series, by Moment.Elapsed; 0: none.
+	ended, final time.Duration
 	// isSent: points with the start time were made. isAnswered: see Metrics.Answered. mustEnd: the series have no streams and no
 	// more time. They end as soon as isAnswered is true too. A stream that opens clears all three times and both flags.
 	isSent, isAnswered, mustEnd bool

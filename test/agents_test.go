@@ -104,9 +104,14 @@ const sevenConnections = "agent: {data_connections: 7}"
 //
 // While the pipeline refuses, the agent waits, so results do not depend on time.
 func pipeline(endpoint, receiver, pairing, exporter string) string {
+	return plainPipeline(endpoint, receiver, "span_attributes: {sequence: true, function_text: true}, "+pairing, exporter)
+}
+
+// plainPipeline is pipeline where spans have only the attributes that they have by default.
+func plainPipeline(endpoint, receiver, pairing, exporter string) string {
 	return fmt.Sprintf(`
 receivers: {bytefrog: {endpoint: %q, max_block: 0s, %s}}
-processors: {stack_pairing: {span_attributes: {sequence: true, function_text: true}, %s}}
+processors: {stack_pairing: {%s}}
 exporters: {%s}
 service: {pipelines: {traces: {receivers: [bytefrog], processors: [stack_pairing], exporters: [%s]}}}
 `, endpoint, receiver, pairing, exporter, exporterName(exporter))

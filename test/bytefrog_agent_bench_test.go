@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,47 +30,45 @@ import (
 
 const (
 	agentVariable = "CALLBRAID_BYTEFROG_AGENT"
-	// tracedWork is the program. Only its own class is traced.
-	tracedWork   = "testdata/bytefrog/Work.java"
-	onlyWork     = `{inclusions: ["^Work"], exclusions: [""]}`
-	requestRoots = `trace_roots: ['Work\.request']`
-	// warmRequests is the number of requests for each thread before the measured ones, in which the JVM compiles the program.
-	warmRequests, measuredRequests = 20_000, 60_000
+	// tracedWork is the program. Only its own class is traced, and each request is a trace.
+	tracedWork = "testdata/bytefrog/Work.java"
+	onlyWork   = `agent: {inclusions: ["^Work"], exclusions: [""]}`
+	byRequest  = `trace_roots: ['Work\.request']`
+	// warmRequests are handled by each thread before the measured ones. Meanwhile the JVM compiles the program.
+	warmRequests, measuredRequests = 20_000, 200_000
 	callsPerRequest                = 41 // one of 64 has another
 	workThreads                    = 2
 )
 
-// BenchmarkBytefrogsAgent measures the time of a program with two threads that makes short calls, for each call: if a program
-// reads and discards the agent's data, and with the distribution and the nop exporter. With the connector it also compares
-// the metric of calls with the program's own counts.
+// BenchmarkBytefrogsAgent measures the time of a call in a program with two threads that makes short calls. Its agent's data go
+// to a program that discards them, to the processor with all spans, or to the connector. The number of spans and the
+// connector's metrics must equal the program's own counts.
 func BenchmarkBytefrogsAgent(b *testing.B) {
 	jar := os.Getenv(agentVariable)
 	if jar == "" {
-		b.Skipf("set %s to the path of the agent, bytefrog-tracer.jar", agentVariable)
+		b.Skipf("set %s to the absolute path of the agent, bytefrog-tracer.jar", agentVariable)
 	}
+	_, err := os.Stat(jar)
+	require.NoError(b, err, "%s must be the absolute path of the agent", agentVariable)
 	classes := b.TempDir()
+	// The agent reads classes of Java 8.
 	output, err := exec.CommandContext(b.Context(), "javac", "--release", "8", "-d", classes, tracedWork).CombinedOutput()
 	require.NoError(b, err, "%s", output)
 	for _, reader := range []struct {
 		name  string
-		start func(*testing.B) (endpoint string, check func(calls map[string]int64))
-	}{
-		{"discarded", func(b *testing.B) (string, func(map[string]int64)) { return discardAgentData(b), nil }},
-		{"processor", startPairing},
-		{"connector", startCounting},
-	} {
+		start func(*testing.B) agentReader
+	}{{"discarded", startDiscarding}, {"processor", startPairing}, {"connector", startCounting}} {
 		b.Run(reader.name, func(b *testing.B) {
 			perCall := 0.0
 			for b.Loop() {
-				endpoint, check := reader.start(b)
-				p := startWork(b, jar, classes, endpoint)
-				p.handle(warmRequests)
-				took, calls := p.handle(measuredRequests)
+				r := reader.start(b)
+				w := startWork(b, jar, classes, r.endpoint)
+				w.handle(warmRequests)
+				took, calls := w.handle(measuredRequests)
+				w.end()
+				calls["Work.main"] = 1
+				r.end(calls)
 				perCall += float64(took) / (workThreads * measuredRequests * callsPerRequest)
-				if check != nil {
-					check(calls)
-				}
-				p.end()
 			}
 			b.ReportMetric(perCall/float64(b.N), "ns/call")
 			b.ReportMetric(0, "ns/op")
@@ -77,19 +76,34 @@ func BenchmarkBytefrogsAgent(b *testing.B) {
 	}
 }
 
+// agentReader receives the data of one agent. end compares them with the calls of the program by function, when it has ended.
+type agentReader struct {
+	endpoint string
+	end      func(calls map[string]int64)
+}
+
 // startPairing starts the distribution with the processor, which makes spans of all calls.
-func startPairing(b *testing.B) (endpoint string, check func(map[string]int64)) {
-	endpoint = testkit.Address(b)
-	kit.Start(b, withOrdinaryTelemetry(pipeline(endpoint, "agent: "+onlyWork, requestRoots, "nop: {}")))
-	return endpoint, nil
+func startPairing(b *testing.B) agentReader {
+	endpoint := testkit.Address(b)
+	c := kit.Start(b, withOrdinaryTelemetry(plainPipeline(endpoint, onlyWork, byRequest, "nop: {}")))
+	return agentReader{endpoint, func(calls map[string]int64) {
+		b.Helper()
+		c.AwaitMetric(b, 1, runsEnded)
+		all := int64(0)
+		for _, n := range calls {
+			all += n
+		}
+		require.EqualValues(b, all, c.Metric(b, spansFinished), "spans")
+		c.Stop(b)
+	}}
 }
 
 const countedWork = `
-receivers: {bytefrog: {endpoint: %q, max_block: 0s, agent: %s}}
+receivers: {bytefrog: {endpoint: %q, max_block: 0s, %s}}
 connectors: {stack_pairing: {interval: 1s, keep: {ratio: 0.01}, %s}}
 exporters:
   nop: {}
-  prometheus: {endpoint: %q, metric_expiration: 1h}
+  prometheus: {endpoint: %q}
 service: {pipelines: {
   traces/calls: {receivers: [bytefrog], exporters: [stack_pairing]},
   traces/kept: {receivers: [stack_pairing], exporters: [nop]},
@@ -98,31 +112,35 @@ service: {pipelines: {
 `
 
 // startCounting starts the distribution with the connector: metrics and profiles of all calls, and the spans of one of a
-// hundred traces. Calls are counted when they end, so check must run while main has not ended, and ignores it.
-func startCounting(b *testing.B) (endpoint string, check func(map[string]int64)) {
+// hundred traces.
+func startCounting(b *testing.B) agentReader {
 	endpoint, page := testkit.Address(b), testkit.Address(b)
-	kit.Start(b, withOrdinaryTelemetry(fmt.Sprintf(countedWork, endpoint, onlyWork, requestRoots, page)))
-	return endpoint, func(calls map[string]int64) {
+	c := kit.Start(b, withOrdinaryTelemetry(fmt.Sprintf(countedWork, endpoint, onlyWork, byRequest, page)))
+	return agentReader{endpoint, func(calls map[string]int64) {
 		b.Helper()
-		testkit.Eventually(b, "the metric equals the program's counts", func() (bool, string) {
-			counted := callsOnPage(b, fetch(b, "http://"+page+"/metrics"))
+		var text string
+		testkit.Eventually(b, "the metric of calls equals the program's counts", func() (bool, string) {
+			text = fetch(b, "http://"+page+"/metrics")
+			counted := countsOnPage(b, text, "code_function_calls_total")
 			return maps.Equal(calls, counted), fmt.Sprintf("the program counted %v, the metric has %v", calls, counted)
 		})
-	}
+		require.Equal(b, map[string]int64{"Work.fail": calls["Work.fail"]}, countsOnPage(b, text, "code_function_errors_total"))
+		c.Stop(b)
+	}}
 }
 
-var callsSeries = regexp.MustCompile(`(?m)^code_function_calls_total\{[^}]*code_function_name="([^"]+)"[^}]*\} (\S+)`)
-
-// callsOnPage returns the number of calls by function on a page for Prometheus.
-func callsOnPage(b *testing.B, page string) map[string]int64 {
+// countsOnPage returns the values of a metric on a page for Prometheus by function. A function without any is left out.
+func countsOnPage(b *testing.B, page, metric string) map[string]int64 {
 	b.Helper()
-	calls := map[string]int64{}
-	for _, found := range callsSeries.FindAllStringSubmatch(page, -1) {
+	counts := map[string]int64{}
+	for _, found := range regexp.MustCompile(`(?m)^`+metric+`\{[^}]*code_function_name="([^"]+)"[^}]*\} (\S+)`).FindAllStringSubmatch(page, -1) {
 		n, err := strconv.ParseFloat(found[2], 64)
 		require.NoError(b, err)
-		calls[found[1]] += int64(n)
+		if n > 0 {
+			counts[found[1]] += int64(n)
+		}
 	}
-	return calls
+	return counts
 }
 
 // work is the traced program.
@@ -145,6 +163,10 @@ func startWork(b *testing.B, jar, classes, endpoint string) *work {
 	require.NoError(b, err)
 	w.input, w.lines = input, bufio.NewScanner(output)
 	require.NoError(b, w.command.Start())
+	b.Cleanup(func() {
+		_ = w.command.Process.Kill() // an error means that it has ended
+		_ = w.command.Wait()
+	})
 	return w
 }
 
@@ -182,28 +204,33 @@ func (w *work) end() {
 	require.NoError(w.b, w.command.Wait(), "%s", w.errors)
 }
 
-// discardAgentData starts a headquarters that configures and starts agents as the receiver does, and discards their data.
-func discardAgentData(b *testing.B) (endpoint string) {
+// startDiscarding starts a headquarters that configures and starts agents as the receiver does by default, and discards their data.
+func startDiscarding(b *testing.B) agentReader {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
-	b.Cleanup(func() { listener.Close() })
-	go func() {
+	var running sync.WaitGroup
+	b.Cleanup(func() {
+		listener.Close()
+		running.Wait() // the program has ended, and its connections with it
+	})
+	running.Go(func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go func() {
+			running.Go(func() {
 				defer conn.Close()
-				if err := discard(conn); err != nil && !errors.Is(err, net.ErrClosed) {
+				if err := discard(conn); err != nil && !b.Failed() {
 					b.Errorf("read the agent's data: %v", err)
 				}
-			}()
+			})
 		}
-	}()
-	return listener.Addr().String()
+	})
+	return agentReader{listener.Addr().String(), func(map[string]int64) {}}
 }
 
+// discard answers the hello of a control or data connection, and reads the connection to its end.
 func discard(conn net.Conn) error {
 	first := make([]byte, 2)
 	if _, err := io.ReadFull(conn, first); err != nil {

@@ -56,10 +56,11 @@ service: {pipelines: {
   profiles: {receivers: [stack_pairing], exporters: [nop]}}}
 `
 
-// pairedBy starts a collector with the processor, which sends all spans.
+// pairedBy starts a collector with the processor, which sends all spans. They have the attributes of the shipped
+// configurations, as those that the connector keeps.
 func pairedBy(environment ...string) func(*testing.B, string) *kit.Collector {
 	return func(b *testing.B, endpoint string) *kit.Collector {
-		return kit.Start(b, withOrdinaryTelemetry(pipeline(endpoint, "", "", "nop: {}")), environment...)
+		return kit.Start(b, withOrdinaryTelemetry(plainPipeline(endpoint, "", "", "nop: {}")), environment...)
 	}
 }
 

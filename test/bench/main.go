@@ -100,7 +100,7 @@ func check(rounds int, only *regexp.Regexp, page string) error {
 
 func countClaims(claims []claim) (n int) {
 	for _, c := range claims {
-		if c.bound > 0 {
+		if c.bound > 0 && !c.isLeftOut() {
 			n++
 		}
 	}

@@ -111,7 +111,7 @@ func (c claim) absolute(r results) string {
 var columns = []string{"what", "against, or unit", "has to be", "is", "from", "to", "on this machine", ""}
 
 // rowsOf are the claims as lines of the table, and how many of them are missed. A claim that
-// could not be compared, since its peer is missing, is not reached either.
+// could not be compared, since its peer is missing, is not reached either. One that is left out is not missed.
 func rowsOf(claims []claim, r results, isMissing func(program string) bool) (rows [][]string, missed int, err error) {
 	for _, c := range claims {
 		bound := fmt.Sprintf("at most %.4g", c.bound)
@@ -122,10 +122,13 @@ func rowsOf(claims []claim, r results, isMissing func(program string) bool) (row
 			bound = fmt.Sprintf("at least %.4g", c.bound)
 		}
 		is, least, most, verdict := "-", "-", "-", ""
-		if c.peer != "" && isMissing(c.peer) {
+		switch {
+		case c.isLeftOut():
+			verdict = fmt.Sprintf("left out, set %s: %s", c.variable, c.remedy)
+		case c.peer != "" && isMissing(c.peer):
 			verdict = fmt.Sprintf("NOT COMPARED, there is no %s: %s", c.peer, c.remedy)
 			missed++
-		} else {
+		default:
 			values, err := c.values(r)
 			if err != nil {
 				return nil, 0, err

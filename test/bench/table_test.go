@@ -86,6 +86,21 @@ func TestTheTableNamesAMissingPeer(t *testing.T) {
 	assert.Equal(t, 1, missed)
 }
 
+func TestALineIsLeftOutIfTheEnvironmentDoesNotNameItsFile(t *testing.T) {
+	const variable = "CALLBRAID_TEST_OF_BENCH"
+	speed := claim{what: "speed", against: "theirs", bound: 5, atLeast: true, of: theirs, over: ours, variable: variable, remedy: "the file of theirs"}
+	lines, missed := tableOf(t, false, speed)
+	assert.Equal(t, []string{"speed theirs at least 5 - - - 10 cpu-ns/event left out, set " + variable + ": the file of theirs"}, lines)
+	assert.Zero(t, missed)
+	assert.Zero(t, countClaims([]claim{speed}))
+
+	t.Setenv(variable, "/theirs")
+	lines, missed = tableOf(t, false, speed)
+	assert.Equal(t, []string{"speed theirs at least 5 4 4 4 10 cpu-ns/event MISSED, see docs/performance.md"}, lines)
+	assert.Equal(t, 1, missed)
+	assert.Equal(t, 1, countClaims([]claim{speed}))
+}
+
 func TestAClaimNeedsItsBenchmark(t *testing.T) {
 	_, _, err := rowsOf([]claim{figure("nothing", "", at("./p", "None"))}, results{}, func(string) bool { return false })
 	require.EqualError(t, err, "BenchmarkNone of ./p reported no cpu-ns/event")

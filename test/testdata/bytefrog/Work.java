@@ -5,8 +5,8 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 
 /**
- * Makes short calls in two threads at full speed, and counts them itself. For each line of its input, a number of requests, both
- * threads handle that many. Then it prints the nanoseconds which that took, the number of all calls so far by function, and "done".
+ * Makes short calls in two threads at full speed, and counts them itself. Each line of its input is a number of requests that
+ * each thread handles. Then the program prints the time in nanoseconds, the number of calls so far by function, and "done".
  */
 public final class Work extends Thread {
 	private static final int THREADS = 2, STEPS = 8, LEAVES = 4, FAILURES_EVERY = 64;

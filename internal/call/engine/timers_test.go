@@ -461,12 +461,12 @@ func TestAShutdownEndsTheWaitForRoom(t *testing.T) {
 		}
 		return errFull
 	})
-	td := traces(t, batch{stream: 1, events: many(16_000, "enter f", "exit f")})
+	td := traces(t, batch{stream: 1, events: many(5_000, "enter f", "exit f")})
 	go func() { answer <- b.ConsumeTraces(context.Background(), td) }()
 	<-waits
 	b.finish()
 	require.NoError(t, <-answer)
-	assert.Equal(t, 16_001, len(b.next.accepted()))
+	assert.Equal(t, 5_001, len(b.next.accepted()))
 	assert.Zero(t, b.sum("dropped_spans"))
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
 // decideOldest decides the oldest trace.
@@ -638,5 +639,35 @@ func TestStreamsShareTheAccount(t *testing.T) {
 	all.Wait()
 	if held := settings.Keep.bytes.Load(); held != 0 {
 		t.Errorf("%d bytes after the end of all streams", held)
+	}
+}
+
+// A recursive function of trace_roots has a trace for each of its open calls. Deciding all of them early costs less than pairing
+// their calls.
+func TestManyTracesOnOneStackAreDecidedInLittleTime(t *testing.T) {
+	settings := wide()
+	settings.TraceRoot = func(qualified string) bool { return qualified == "root" }
+	settings.Keep = &Keep{Errors: true, Threshold: NoThreshold}
+	root, leaf := &callevent.Function{Qualified: "root"}, &callevent.Function{Qualified: "leaf"}
+	const roots = 16_000
+	events := make([]happened, 0, 3*roots)
+	for range roots {
+		for _, h := range []happened{{kind: callevent.KindEnter, function: root}, {kind: callevent.KindEnter, function: leaf}, {kind: callevent.KindExit, function: leaf}} {
+			h.sequence, h.time, h.lane = uint64(len(events)), testEpoch, callevent.Lane{ID: 1, Name: "main"}
+			events = append(events, h)
+		}
+	}
+	all, s, out := batches(t, events), NewStream(&settings, testRandom), Output{}
+	pairing := cputime.Of(func() {
+		for _, b := range all {
+			s.Accept(b, 0, &out)
+		}
+	})
+	deciding := cputime.Of(func() { s.DecideAll(EarlyByBudget, &out) })
+	if n := out.Counters.Keep.decidedEarly(EarlyByBudget); n != roots {
+		t.Fatalf("decided %d traces", n)
+	}
+	if deciding > pairing {
+		t.Errorf("deciding took %v, and pairing %v", deciding, pairing)
 	}
 }

@@ -5,6 +5,7 @@ package pairing
 
 import (
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
@@ -611,20 +612,31 @@ func (s *stacks) decideOverdue(now time.Duration) {
 // judgeOpen notes the criteria that apply to the open calls of a trace, with their time so far. All frames of a trace are
 // on one lane. The lowest is the longest of those without a caller in the trace. A frame that is too deep for a trace counts
 // in that of the frames below it.
+//
+// A stack can have frames of a thousand traces. So the search begins at the root of the trace, and ends above its last frame.
 func (s *stacks) judgeOpen(trace uint32) {
 	u := s.traces.undecided
 	index, ok := s.laneIDs[u.laneOf(trace)]
 	if !ok {
 		return
 	}
+	of, l := &s.traces.all[trace], &s.lanes[index]
+	open := of.references
+	if l.continuation == trace {
+		open--
+	}
 	now, in, isLowest := s.clock.now+u.silence(s.clock.now), noTrace, true
-	for i := range s.lanes[index].frames {
-		f := &s.lanes[index].frames[i]
+	root := sort.Search(len(l.frames), func(i int) bool { return l.frames[i].sequence >= of.root })
+	for i := root; i < len(l.frames) && (open > 0 || in == trace); i++ {
+		f := &l.frames[i]
 		if f.trace != noTrace {
 			in = f.trace
 		}
 		if in != trace {
 			continue
+		}
+		if f.trace == trace {
+			open--
 		}
 		u.judge(u.waiting(trace), f.function, now-f.start, isLowest, false)
 		isLowest = false

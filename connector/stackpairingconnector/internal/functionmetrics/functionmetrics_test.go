@@ -658,6 +658,27 @@ func TestAFunctionThatGetsRoomLaterStartsAtTheLastInterval(t *testing.T) {
 	}
 }
 
+// The system's clock can be set back. Then series that begin have no start time after that of their points.
+func TestNoPointStartsAfterItsTime(t *testing.T) {
+	m, none := New(Settings{MaxFunctions: 3}), NewExemplars(Settings{})
+	one, two := m.Open(originOf("a"), start), m.Open(originOf("b"), start)
+	g := incrementOf(ended{function: "g", durations: []int64{10}})
+	one.Add(incrementOf(ended{function: "f", durations: []int64{10}}))
+	two.Add(incrementOf(ended{function: "f", durations: []int64{10}}, ended{function: "g", durations: []int64{10}}))
+	one.End()
+	for i := range pcommon.Timestamp(3) {
+		answered(m, start+(1+i)*second, none)
+	}
+	two.Add(g)
+	got := pointsOf(t, m.Interval(Moment{Unix: start + 2*second, Elapsed: time.Duration(start + 9*second)}, none))
+	for _, metric := range []string{"code.function.calls", "code.function.duration"} {
+		require.Contains(t, got, pointOf("b", metric, "g", ""))
+		for key, p := range got {
+			assert.LessOrEqual(t, p.start, p.time, key)
+		}
+	}
+}
+
 func TestASumOfDurationsHasNoBound(t *testing.T) {
 	m := New(Settings{MaxFunctions: 1})
 	s := m.Open(originOf("a"), start)

@@ -314,12 +314,16 @@ func (s *series) appendTo(metrics pmetric.Metrics, now pcommon.Timestamp) {
 	flags := pmetric.DefaultDataPointFlags.WithNoRecordedValue(s.final > 0)
 
 	points := calls.appendSum(scope.Metrics(), len(s.functions))
+	for i := range s.outcomes {
+		// The clock can be set back after the interval at which series began.
+		s.outcomes[i].since = min(s.outcomes[i].since, now)
+	}
 	for i := range s.functions {
 		f := &s.functions[i]
 		if f.calls == 0 {
 			continue
 		}
-		f.point = points.Len()
+		f.point, f.since = points.Len(), min(f.since, now)
 		p := s.appendNumber(points, f.calls, f.since, now, flags)
 		putFunction(p.Attributes(), f, "")
 	}

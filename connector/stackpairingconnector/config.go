@@ -188,11 +188,20 @@ func (c *Config) withoutPipeline(traces, metrics, profiles bool) map[string][]st
 	note("traces", traces, c.MaxDepth == defaults.MaxDepth, "max_depth")
 	note("traces", traces, c.SpanAttributes == defaults.SpanAttributes, "span_attributes")
 	note("traces", traces, c.Limits.MaxUndecidedMiB == defaults.Limits.MaxUndecidedMiB, "limits.max_undecided_mib")
+	note("traces or profiles", traces || profiles, c.Limits.MaxHeldMiB == defaults.Limits.MaxHeldMiB, "limits.max_held_mib")
 	note("metrics", metrics, c.Metrics == defaults.Metrics, "metrics")
 	note("profiles", profiles, c.Profiles == defaults.Profiles, "profiles")
 	note("metrics or profiles", metrics || profiles, c.Interval == defaults.Interval, "interval")
 	note("metrics or profiles", metrics || profiles, c.Limits.MaxSumsMiB == defaults.Limits.MaxSumsMiB, "limits.max_sums_mib")
 	return unused
+}
+
+// withoutKeep are the settings that differ from the defaults, and have no effect because no call waits for the decision about its trace.
+func (c *Config) withoutKeep() []string {
+	if c.keptTraces() != nil || c.Limits.MaxUndecidedMiB == createDefaultConfig().(*Config).Limits.MaxUndecidedMiB {
+		return nil
+	}
+	return []string{"limits.max_undecided_mib"}
 }
 
 // Validate reports all settings with impossible values.

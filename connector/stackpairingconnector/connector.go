@@ -117,6 +117,10 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 		p.set.Logger.Warn("Settings have no effect, because the connector is no receiver of a pipeline of this signal. Add it to the receivers of one, or remove the settings",
 			zap.String("signal", signal), zap.Strings("settings", settings))
 	}
+	if settings := p.cfg.withoutKeep(); p.traces != nil && len(settings) > 0 {
+		p.set.Logger.Warn("Settings have no effect, because no call waits without keep and fold_repeated. Set one of these two, or remove the settings",
+			zap.Strings("settings", settings))
+	}
 	set := engine.Settings{ID: p.set.ID, Logger: p.set.Logger, Instruments: instruments(p.telemetry), Next: p.traces}
 	if metrics || profiles {
 		p.sums = newSums(p.cfg, metrics, profiles, p.telemetry.ConnectorStackPairingMemory)

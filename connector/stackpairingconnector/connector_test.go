@@ -128,14 +128,14 @@ func TestAValueOfAWrongFormIsAnErrorWithTheExpectedForm(t *testing.T) {
 
 func TestSettingsWithoutAPipelineAreLoggedAtTheStart(t *testing.T) {
 	cfg := keeping(patient(), KeepConfig{Ratio: 1})
-	cfg.FoldRepeated.ShorterThan, cfg.Profiles.ByThread, cfg.Limits.MaxSumsMiB = time.Millisecond, true, 100
+	cfg.FoldRepeated.ShorterThan, cfg.Profiles.ByThread, cfg.Limits.MaxSumsMiB, cfg.Limits.MaxHeldMiB = time.Millisecond, true, 100, 7
 	for name, test := range map[string]struct {
 		to   outputs
 		want map[string][]any
 	}{
 		"all":     {allOutputs(), map[string][]any{}},
 		"traces":  {outputs{traces: newOutput()}, map[string][]any{"metrics": {"metrics"}, "profiles": {"profiles"}, "metrics or profiles": {"interval", "limits.max_sums_mib"}}},
-		"metrics": {outputs{metrics: newOutput()}, map[string][]any{"traces": {"keep", "fold_repeated", "limits.max_undecided_mib"}, "profiles": {"profiles"}}},
+		"metrics": {outputs{metrics: newOutput()}, map[string][]any{"traces": {"keep", "fold_repeated", "limits.max_undecided_mib"}, "profiles": {"profiles"}, "traces or profiles": {"limits.max_held_mib"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, cfg, test.to)
@@ -172,6 +172,33 @@ func TestSettingsWithoutAPipelineAreLoggedAtTheStart(t *testing.T) {
 				assert.Equal(t, test.want, b.logs.All()[0].ContextMap()["settings"])
 			}
 			b.shut()
+		})
+	}
+}
+
+// No call waits without a selection of traces.
+func TestSettingsWithoutKeepAreLoggedAtTheStart(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*Config)
+		to     outputs
+		lines  int
+	}{
+		"the defaults":        {func(*Config) {}, allOutputs(), 0},
+		"without both":        {func(c *Config) { c.Limits.MaxUndecidedMiB = 7 }, allOutputs(), 1},
+		"with keep":           {func(c *Config) { keeping(c, KeepConfig{Ratio: 1}) }, allOutputs(), 0},
+		"with fold_repeated":  {func(c *Config) { c.Limits.MaxUndecidedMiB, c.FoldRepeated.ShorterThan = 7, time.Second }, allOutputs(), 0},
+		"another line has it": {func(c *Config) { c.Limits.MaxUndecidedMiB = 7 }, outputs{metrics: newOutput()}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := patient()
+			test.change(cfg)
+			b := newBench(t, cfg, test.to)
+			defer b.shut()
+			lines := b.logs.FilterMessageSnippet("without keep and fold_repeated")
+			require.Equal(t, test.lines, lines.Len())
+			if test.lines > 0 {
+				assert.Equal(t, []any{"limits.max_undecided_mib"}, lines.All()[0].ContextMap()["settings"])
+			}
 		})
 	}
 }

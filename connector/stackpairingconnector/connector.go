@@ -5,6 +5,8 @@ package stackpairingconnector
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"regexp"
 	"sync"
@@ -45,11 +47,14 @@ type pairer struct {
 	metrics  sender[pmetric.Metrics]
 	profiles sender[pprofile.Profiles]
 
-	// sums is nil without pipelines of metrics and of profiles. sent is when they were sent last. created is earlier, and has
-	// the monotonic clock.
-	sums          *sums
-	created, sent time.Time
-	engine        *engine.Engine
+	// sums is nil without pipelines of metrics and of profiles. created is before all intervals, and has the monotonic clock.
+	sums    *sums
+	created time.Time
+	engine  *engine.Engine
+
+	// taking guards sent: when the sums were taken last.
+	taking sync.Mutex
+	sent   time.Time
 
 	mu sync.Mutex
 	// passing is the input that passes hand-overs on: that to traces, if there is one. The Collector
@@ -144,24 +149,25 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 }
 
 // shutdown ends all streams. It delivers their spans and sums until the shutdown timeout. The engine comes
-// first: the sender may be in a component that does not return.
+// first: the sender may be in a component that does not return. An error names such a component.
 func (p *pairer) shutdown(ctx context.Context) (err error) {
 	p.stopping.Do(func() {
 		p.forget()
 		defer p.telemetry.Shutdown()
-		ctx, cancel := context.WithTimeout(ctx, p.cfg.ShutdownTimeout)
+		inTime, cancel := context.WithTimeout(ctx, p.cfg.ShutdownTimeout)
 		defer cancel()
 		if p.done != nil {
-			defer p.stop(ctx)()
+			defer p.stop(inTime)()
 		}
 		if p.engine == nil {
 			return
 		}
-		err = p.shutdownEngine(ctx)
-		if p.done != nil {
-			<-p.done
+		if err = p.shutdownEngine(inTime); err != nil && p.sums != nil {
+			// The engine took longer than its half, and the sums still have theirs.
+			inTime, cancel = context.WithTimeout(ctx, p.cfg.ShutdownTimeout/2)
+			defer cancel()
 		}
-		p.sendLast(ctx)
+		err = errors.Join(err, p.sendLast(inTime))
 		p.engine.CloseAccount()
 	})
 	return err
@@ -257,6 +263,8 @@ func (p *pairer) sendByInterval(ctx context.Context) {
 // send sends what the sums have now. Neither output takes longer than the patience.
 func (p *pairer) send(ctx context.Context, patience time.Duration) {
 	metrics, profiles := p.take()
+	p.metrics.begin(metrics)
+	p.profiles.begin(profiles)
 	within(ctx, patience, func(ctx context.Context) { p.metrics.sendLatest(ctx, metrics) })
 	within(ctx, patience, func(ctx context.Context) { p.profiles.sendAll(ctx, profiles) })
 }
@@ -264,6 +272,8 @@ func (p *pairer) send(ctx context.Context, patience time.Duration) {
 // take returns what the sums have now. The exemplars are older than the sums, so each is a call that the sums contain, if the
 // engine has passed all.
 func (p *pairer) take() (metrics interval[pmetric.Metrics], profiles interval[pprofile.Profiles]) {
+	p.taking.Lock()
+	defer p.taking.Unlock()
 	exemplars := p.sums.swapExemplars()
 	isComplete := p.engine.PassSums()
 	now := time.Now()
@@ -292,16 +302,33 @@ func within(ctx context.Context, timeout time.Duration, do func(context.Context)
 	do(ctx)
 }
 
-// sendLast sends the last sums, after all streams ended. Each output has the time until ctx is done, also if
-// the other one blocks.
-func (p *pairer) sendLast(ctx context.Context) {
+// sendLast sends the last sums, after all streams ended and the goroutine has ended. Each output has the time until ctx is done,
+// also if the other one blocks. If a component does not return soon after that, both outputs drop and count what they have left.
+func (p *pairer) sendLast(ctx context.Context) error {
 	if p.sums == nil {
-		return
+		return nil
+	}
+	var late error
+	abandon := func() {
+		late = fmt.Errorf("expected components of metrics and profiles pipelines to return within %v after shutdown_timeout: one has not", engine.Overtime)
+		p.metrics.abandon()
+		p.profiles.abandon()
+	}
+	if p.done != nil && !engine.EndsInTime(ctx, p.done) {
+		abandon()
 	}
 	metrics, profiles := p.take()
-	var both sync.WaitGroup
-	both.Go(func() { p.metrics.sendLatestLast(ctx, metrics) })
-	both.Go(func() { p.profiles.sendLast(ctx, profiles) })
-	both.Wait()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		var both sync.WaitGroup
+		both.Go(func() { p.metrics.sendLatestLast(ctx, metrics) })
+		both.Go(func() { p.profiles.sendLast(ctx, profiles) })
+		both.Wait()
+	}()
+	if !engine.EndsInTime(ctx, sent) {
+		abandon()
+	}
 	p.sums.release()
+	return late
 }

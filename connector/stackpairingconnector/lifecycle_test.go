@@ -1295,3 +1295,61 @@ func TestEndlessRootsAreDecidedInPieces(t *testing.T) {
 	b.shut()
 	assert.EqualValues(t, b.sum("spans"), to.traces.spans)
 }
+
+// A component that ignores its context must not stop the shutdown of the whole collector.
+func TestAShutdownEndsInTimeAlsoIfAComponentDoesNotReturn(t *testing.T) {
+	for name, test := range map[string]struct {
+		interval                time.Duration
+		which                   func(outputs) *output
+		points, samples, spans  int64
+		metrics, profiles, kept bool
+	}{
+		"the last metrics":        {24 * time.Hour, func(o outputs) *output { return o.metrics }, 2, 0, 0, false, true, true},
+		"the last profiles":       {24 * time.Hour, func(o outputs) *output { return o.profiles }, 0, 2, 0, true, false, true},
+		"metrics of an interval":  {100 * time.Millisecond, func(o outputs) *output { return o.metrics }, 4, 4, 0, false, false, true},
+		"profiles of an interval": {100 * time.Millisecond, func(o outputs) *output { return o.profiles }, 2, 4, 0, true, false, true},
+		"the last spans":          {24 * time.Hour, func(o outputs) *output { return o.traces }, 0, 0, 1, true, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := allOutputs()
+			cfg := patient()
+			cfg.Interval, cfg.ShutdownTimeout = test.interval, 200*time.Millisecond
+			b := newBench(t, cfg, to)
+			blocked, release, returned := make(chan struct{}, 10), make(chan struct{}), make(chan struct{}, 10)
+			calls := atomic.Int32{}
+			test.which(to).answerWith(func(context.Context) error {
+				calls.Add(1)
+				blocked <- struct{}{}
+				<-release
+				defer func() { returned <- struct{}{} }()
+				return errFull
+			})
+			open := &program{id: callevent.StreamID{0: 1, 8: 1, 15: 1}, service: "shop", events: []event{
+				{kind: callevent.KindEnter, function: &callevent.Function{Qualified: "f", Display: "f"}},
+			}}
+			b.handOver(open.handOvers(t, delivery{packers: 1, batch: 1}, rand.New(rand.NewPCG(1, 1)))[0])
+			if test.interval < time.Hour {
+				b.handOver(whole(t, 2, "shop", "f", 0, 1, false))
+				<-blocked
+			}
+			began := time.Now()
+			var err error
+			for _, i := range b.inputs {
+				err = errors.Join(err, i.(*input).Shutdown(context.Background()))
+			}
+			assert.Less(t, time.Since(began), 200*time.Millisecond+3*engine.Overtime)
+			require.ErrorContains(t, err, "has not")
+			assert.EqualValues(t, test.points, b.sum("dropped_points", "shutdown"))
+			assert.EqualValues(t, test.samples, b.sum("dropped_samples", "shutdown"))
+			assert.EqualValues(t, test.spans, b.sum("dropped_spans", "shutdown"))
+			assert.Equal(t, test.metrics, len(to.metrics.metrics) > 0)
+			assert.Equal(t, test.profiles, len(to.profiles.profiles) > 0)
+			assert.Equal(t, test.kept, to.traces.spans > 0)
+			assert.Positive(t, b.logs.FilterMessageSnippet("Dropped").Len())
+			assert.Zero(t, b.sum("memory"))
+			close(release)
+			<-returned
+			assert.EqualValues(t, 1, calls.Load(), "the component is not called again")
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,10 +36,16 @@ type sender[M any] struct {
 	// isStopped: maxBytes drops nothing, because the remaining messages are the last ones.
 	isStopped atomic.Bool
 
+	// mu guards the rest. It is free while the next component is called.
+	mu    sync.Mutex
 	queue []waiting[M]
 	bytes int
 	// why is the last error that refused a message.
 	why error
+	// unmade are the contents of the interval under way that no message has yet, and intervalBytes is the memory of its data.
+	unmade, intervalBytes int
+	// isAbandoned: a shutdown has left a call of the next component. The sender drops everything.
+	isAbandoned bool
 }
 
 // waiting is a message that waits. The next component may change a message that it accepted, so nothing
@@ -132,25 +139,61 @@ func (s *sender[M]) measured(message M) waiting[M] {
 	return waiting[M]{message, s.contents(message), memoryOfByte * s.size(message)}
 }
 
-// sendAll sends the messages that wait, and then those of an interval, each when it is made.
+// begin begins an interval, whose messages will be sent.
+func (s *sender[M]) begin(of interval[M]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unmade, s.intervalBytes = of.contents, of.bytes
+	if s.isAbandoned {
+		s.dropRest(errDeaf)
+	}
+}
+
+// end ends an interval, and frees its memory.
+func (s *sender[M]) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unmade = 0
+	s.freeInterval()
+}
+
+func (s *sender[M]) freeInterval() {
+	s.holding(-s.intervalBytes)
+	s.intervalBytes = 0
+}
+
+var errDeaf = errors.New("the next component has not returned from a call whose context has ended")
+
+// abandon drops everything, because the goroutine that sends may stay in a call of the next component. That call
+// counts as refused, although the component may accept its message later.
+func (s *sender[M]) abandon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isAbandoned = true
+	s.dropRest(errDeaf)
+}
+
+// sendAll sends the messages that wait, and then those of an interval that has begun, each when it is made.
 func (s *sender[M]) sendAll(ctx context.Context, of interval[M]) {
 	if !s.isConnected() {
 		return
 	}
-	defer s.holding(-of.bytes)
+	defer s.end()
 	s.sendWaiting(ctx)
 	for message := range of.messages {
-		s.send(ctx, message)
+		if !s.send(ctx, message) {
+			return
+		}
 	}
 }
 
-// sendLatest sends the messages of an interval, after those that wait. If an earlier one is refused
+// sendLatest sends the messages of an interval that has begun, after those that wait. If an earlier one is refused
 // again, it is dropped: a later one has newer values.
 func (s *sender[M]) sendLatest(ctx context.Context, of interval[M]) {
 	if !s.isConnected() {
 		return
 	}
-	defer s.holding(-of.bytes)
+	defer s.end()
 	s.sendWaiting(ctx)
 	s.noteAnswered()
 	s.latest = of.made
@@ -160,14 +203,19 @@ func (s *sender[M]) sendLatest(ctx context.Context, of interval[M]) {
 			s.dropAll(refusedTwice)
 			first = false
 		}
-		s.send(ctx, message)
+		if !s.send(ctx, message) {
+			return
+		}
 	}
 	s.noteAnswered()
 }
 
 // noteAnswered reports the latest interval if none of its messages waits.
 func (s *sender[M]) noteAnswered() {
-	if len(s.queue) == 0 {
+	s.mu.Lock()
+	answered := len(s.queue) == 0 && !s.isAbandoned
+	s.mu.Unlock()
+	if answered {
 		s.answered(s.latest)
 	}
 }
@@ -187,28 +235,32 @@ func (s *sender[M]) sendLatestLast(ctx context.Context, last interval[M]) {
 // sendLast sends the messages that wait, and then those of the last interval. It makes a message after the one before
 // was accepted, and offers refused ones again until ctx is done. Then it drops the rest, without making its messages.
 func (s *sender[M]) sendLast(ctx context.Context, last interval[M]) {
-	defer s.holding(-last.bytes)
+	s.begin(last)
+	defer s.end()
 	s.sendWaiting(ctx)
 	s.offerWaiting(ctx)
 	if last.contents > 0 && ctx.Err() == nil {
 		for message := range last.messages {
-			last.contents -= s.contents(message)
-			s.send(ctx, message)
+			if !s.send(ctx, message) {
+				return
+			}
 			s.offerWaiting(ctx)
 			if ctx.Err() != nil {
 				break
 			}
 		}
 	}
-	s.dropAll(atShutdown)
-	if last.contents > 0 {
-		s.dropped(last.contents, atShutdown, s.why)
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropRest(s.why)
 }
 
 // offerWaiting offers refused messages again until all are accepted or ctx is done.
 func (s *sender[M]) offerWaiting(ctx context.Context) {
-	for len(s.queue) > 0 && ctx.Err() == nil {
+	for ctx.Err() == nil {
+		if _, waits := s.first(); !waits {
+			return
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(offerInterval):
@@ -218,47 +270,97 @@ func (s *sender[M]) offerWaiting(ctx context.Context) {
 }
 
 // send sends a message, unless others wait. Then it waits behind them. Without room the oldest ones
-// are dropped, except after the stop.
-func (s *sender[M]) send(ctx context.Context, message M) {
+// are dropped, except after the stop. It reports false if the sender is abandoned.
+func (s *sender[M]) send(ctx context.Context, message M) bool {
 	w := s.measured(message)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isAbandoned {
+		return false
+	}
+	s.unmade -= w.contents
 	s.queue = append(s.queue, w)
 	s.hold(w.bytes)
 	if len(s.queue) == 1 {
+		s.mu.Unlock()
 		s.sendWaiting(ctx)
+		s.mu.Lock()
 	}
 	for s.bytes > s.maxBytes && len(s.queue) > 1 && !s.isStopped.Load() {
 		s.dropFirst(noRoom, s.why)
 	}
+	return !s.isAbandoned
 }
 
 // sendWaiting sends all messages that wait, until one is refused.
 func (s *sender[M]) sendWaiting(ctx context.Context) {
-	for len(s.queue) > 0 {
-		message := s.queue[0].message
+	for {
+		message, waits := s.first()
+		if !waits {
+			return
+		}
 		if s.capabilities().MutatesData {
 			message = s.copyOf(message)
 		}
-		err := s.consume(ctx, message)
-		if err == nil {
-			s.removeFirst()
-			continue
-		}
-		if part, named := s.refusedPart(err); named {
-			s.replaceFirst(s.measured(part))
-		}
-		if !consumererror.IsPermanent(err) {
-			s.why = err
+		if !s.answer(s.consume(ctx, message)) {
 			return
 		}
-		s.dropFirst(refusedForGood, err)
 	}
+}
+
+// first is the oldest message that waits. It stays there until its answer.
+func (s *sender[M]) first() (message M, waits bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return message, false
+	}
+	return s.queue[0].message, true
+}
+
+// answer removes the accepted and the permanently refused part of the first message. It reports whether nothing is left of it.
+func (s *sender[M]) answer(err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isAbandoned {
+		return false
+	}
+	if err == nil {
+		s.removeFirst()
+		return true
+	}
+	if part, named := s.refusedPart(err); named {
+		s.replaceFirst(s.measured(part))
+	}
+	if !consumererror.IsPermanent(err) {
+		s.why = err
+		return false
+	}
+	s.dropFirst(refusedForGood, err)
+	return true
 }
 
 // dropAll drops all messages that wait.
 func (s *sender[M]) dropAll(reason dropReason) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropQueue(reason, s.why)
+}
+
+func (s *sender[M]) dropQueue(reason dropReason, why error) {
 	for len(s.queue) > 0 {
-		s.dropFirst(reason, s.why)
+		s.dropFirst(reason, why)
 	}
+}
+
+// dropRest drops all messages that wait, and those that are not made, at a shutdown.
+func (s *sender[M]) dropRest(why error) {
+	s.dropQueue(atShutdown, why)
+	if s.unmade > 0 {
+		s.dropped(s.unmade, atShutdown, why)
+		s.unmade = 0
+	}
+	s.freeInterval()
 }
 
 func (s *sender[M]) dropFirst(reason dropReason, err error) {

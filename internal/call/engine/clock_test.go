@@ -109,7 +109,7 @@ func TestTheClockStopsWhileNoEventCanArrive(t *testing.T) {
 func TestACallEndsForTheClockAfterAnyAnswer(t *testing.T) {
 	n := &next{}
 	c := newClock(time.Second)
-	timed := nextComponent{n, c, t.Context(), t.Context()}
+	timed := nextComponent{n, c, t.Context(), t.Context(), &farewell{}}
 	for _, answer := range []func(context.Context, ptrace.Traces) error{
 		func(context.Context, ptrace.Traces) error { return nil },
 		refuses,

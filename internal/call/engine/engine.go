@@ -44,6 +44,7 @@ type Engine struct {
 	closed atomic.Bool
 	// endLife ends every call to the next component, and all waiting. endBegun ends only the calls that have begun.
 	endLife, endBegun context.CancelFunc
+	farewell          farewell
 }
 
 // callPatience is the time of a call to the next component after which the clock stands still.
@@ -78,8 +79,9 @@ func New(set Settings, cfg *Config) (*Engine, error) {
 	clock := newClock(callPatience)
 	life, endLife := context.WithCancel(context.Background())
 	begun, endBegun := context.WithCancel(life)
-	next := nextComponent{set.Next, clock, begun, life}
-	e := &Engine{id: set.ID, endLife: endLife, endBegun: endBegun, next: next}
+	e := &Engine{id: set.ID, endLife: endLife, endBegun: endBegun}
+	next := nextComponent{set.Next, clock, begun, life, &e.farewell}
+	e.next = next
 	e.init(&set, cfg, roots, clock, next, life)
 	return e, nil
 }
@@ -102,19 +104,27 @@ func (e *Engine) Start(_ context.Context, host component.Host) error {
 // Shutdown refuses further hand-overs, waits for those under way, and ends all streams. It
 // offers all held and finished spans until the shutdown timeout. The rest is dropped, counted and
 // logged. With sums, the account of the memory budget stays open until CloseAccount.
-func (e *Engine) Shutdown(ctx context.Context) error {
+//
+// It leaves a call of the next component that does not return within [Overtime] after that, and returns an error. The streams
+// whose step is in such a call do not end.
+func (e *Engine) Shutdown(ctx context.Context) (err error) {
 	e.shutdown.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, e.cfg.ShutdownTimeout)
 		defer cancel()
 		defer context.AfterFunc(ctx, e.endLife)()
 		e.closed.Store(true)
+		e.farewell.hasBegun.Store(true)
 		e.finish(ctx)
 
 		// Held spans go first, while there is time.
 		e.offerUntil(ctx)
-		e.endAll(ctx, callevent.CauseShutdown)
+		e.endAll(ctx, callevent.CauseShutdown, e.farewell.isDeaf.Load())
 		e.offerUntil(ctx)
 		e.delivery.dropHeld(atShutdown)
+		if e.farewell.isDeaf.Load() {
+			e.delivery.leave()
+			err = fmt.Errorf("expected components of traces pipelines to return within %v after shutdown_timeout: one has not, and %d call streams still wait for it", Overtime, e.accounts.streams.Load())
+		}
 		e.lost.log(e.logger)
 		if e.sums == nil {
 			e.CloseAccount()
@@ -122,7 +132,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 			e.excess()
 		}
 	})
-	return nil
+	return err
 }
 
 // finish ends the goroutines, and waits for hand-overs under way. The next component may have stored the spans of a cancelled
@@ -138,15 +148,22 @@ func (e *Engine) finish(ctx context.Context) {
 			e.cancel()
 		}
 	}).Stop()
-	if e.stopped != nil {
-		defer e.cancel()
-		close(e.stopped)
-		<-e.ticked
-		<-e.offered
-		<-e.memory.done
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		if e.stopped != nil {
+			close(e.stopped)
+			<-e.ticked
+			<-e.offered
+			<-e.memory.done
+			e.cancel()
+		}
+		e.calls.Lock()
+		defer e.calls.Unlock()
+	}()
+	if !EndsInTime(ctx, finished) {
+		e.farewell.isDeaf.Store(true)
 	}
-	e.calls.Lock()
-	defer e.calls.Unlock()
 }
 
 // CloseAccount closes the account of the memory budget, after the last sums.

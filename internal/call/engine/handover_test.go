@@ -511,6 +511,77 @@ func TestAShutdownDeliversSpansThatAreAcceptedAgain(t *testing.T) {
 	assert.Zero(t, b.sum("dropped_spans"))
 }
 
+// A component that ignores its context must not stop the shutdown of the whole collector. All of its spans count.
+func TestAShutdownEndsInTimeAlsoIfTheNextComponentDoesNotReturn(t *testing.T) {
+	handOver := func(b *bed, batches ...batch) func() {
+		td, done := traces(b.t, batches...), make(chan struct{})
+		go func() {
+			defer close(done)
+			assert.NoError(b.t, b.ConsumeTraces(context.Background(), td))
+		}()
+		return func() { <-done }
+	}
+	const many = 2*maxSpansPerCall + 3
+	for name, test := range map[string]struct {
+		begin func(b *bed, deafen func()) (wait func())
+		// dropped are the spans of the shutdown, and later those of the step that goes on afterwards.
+		dropped, later int64
+		streams        string
+	}{
+		"from the call of a step": {func(b *bed, deafen func()) func() {
+			b.handOver(batch{stream: 2, events: []string{"enter g"}})
+			deafen()
+			return handOver(b, call(1, "f", 0))
+		}, 2, 0, "0 call streams"},
+		"from a call that has the lock": {func(b *bed, deafen func()) func() {
+			b.handOver(batch{stream: 2, events: []string{"enter g"}})
+			deafen()
+			return handOver(b, batch{stream: 1, events: slices.Repeat([]string{"enter f", "exit f"}, many)})
+		}, maxSpansPerCall + 1, many - maxSpansPerCall, "1 call streams"},
+		"from the call of a timer": {func(b *bed, deafen func()) func() {
+			b.next.answerWith(refuses)
+			b.handOver(call(1, "f", 0))
+			deafen()
+			require.NoError(b.t, b.Start(context.Background(), componenttest.NewNopHost()))
+			return func() {}
+		}, 1, 0, "0 call streams"},
+		"from the last call": {func(b *bed, deafen func()) func() {
+			b.handOver(batch{stream: 1, events: []string{"enter f"}}, batch{stream: 2, events: []string{"enter g"}})
+			deafen()
+			return func() {}
+		}, 2, 0, "0 call streams"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(c *Config) { c.ShutdownTimeout = 100 * time.Millisecond })
+			blocked, release := make(chan struct{}, 1), make(chan struct{})
+			wait := test.begin(b, func() {
+				b.next.answerWith(func(context.Context, ptrace.Traces) error {
+					blocked <- struct{}{}
+					<-release
+					return errFull
+				})
+			})
+			if name != "from the last call" {
+				<-blocked
+			}
+			asked, began := b.next.timesAsked(), time.Now()
+			err := b.Shutdown(context.Background())
+			assert.Less(t, time.Since(began), 3*Overtime)
+			require.ErrorContains(t, err, test.streams)
+			assert.Equal(t, test.dropped, b.sum("dropped_spans", "shutdown"))
+			assert.Equal(t, 1, b.logs.FilterMessage(messageDropped).Len())
+			assert.Zero(t, b.sum("held_spans"))
+			if name == "from the last call" {
+				asked++
+			}
+			close(release)
+			wait()
+			assert.Equal(t, test.dropped+test.later, b.sum("dropped_spans", "shutdown"))
+			assert.Equal(t, asked, b.next.timesAsked(), "it is not called again")
+		})
+	}
+}
+
 // A call whose context ends returns, even if nothing is accepted and no room is left. Its finished
 // spans are held.
 func TestACallWhoseContextEndsDoesNotWaitForRoom(t *testing.T) {

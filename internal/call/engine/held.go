@@ -45,6 +45,9 @@ type delivery struct {
 	goesOn bool
 	// life ends at the shutdown timeout. Nothing waits after that.
 	life context.Context
+	// offered is the number of spans in calls that have not returned. areLeft: a shutdown has dropped them.
+	offered atomic.Int64
+	areLeft atomic.Bool
 	// isEnding: hand-overs under way no longer wait for room, because a shutdown waits for them.
 	isEnding atomic.Bool
 
@@ -86,8 +89,10 @@ func (d *delivery) deliver(ctx context.Context, build func() ptrace.Traces) {
 		return
 	}
 	spans := traces.SpanCount()
+	d.offered.Add(int64(spans))
 	err := d.next.ConsumeTraces(pairingmark.Paired(ctx), traces)
-	if err == nil {
+	d.offered.Add(-int64(spans))
+	if err == nil || d.areLeft.Load() && !errors.Is(err, errDeaf) {
 		return
 	}
 	part, named := refusedPart(err)
@@ -284,6 +289,14 @@ func (d *delivery) dropHeld(reason dropReason) {
 	d.queue, d.bytes = nil, 0
 	d.heldBytes.Store(0)
 	d.clock.refuse(false)
+}
+
+// leave drops the spans of calls that do not return. The next component may accept them later.
+func (d *delivery) leave() {
+	d.areLeft.Store(true)
+	if spans := int(d.offered.Load()); spans > 0 {
+		d.dropped(spans, atShutdown, errDeaf)
+	}
 }
 
 func (d *delivery) count(change int) {

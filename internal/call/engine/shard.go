@@ -291,9 +291,13 @@ func (sh *shard) expire(now, idle time.Duration, fresh func() *finished) (all []
 	return all
 }
 
-// end ends all streams.
-func (sh *shard) end(cause callevent.Cause, fresh func() *finished) (all []*finished) {
-	sh.mu.Lock()
+// end ends all streams. isDeaf: a step may stay in a call of the next component. If it has the lock, the streams do not end.
+func (sh *shard) end(cause callevent.Cause, isDeaf bool, fresh func() *finished) (all []*finished) {
+	if !isDeaf {
+		sh.mu.Lock()
+	} else if !sh.mu.lockWithin(lockPatience) {
+		return nil
+	}
 	defer sh.mu.Unlock()
 	for id := range sh.streams {
 		all = append(all, sh.endOne(id, cause, fresh()))

@@ -504,11 +504,11 @@ func (s *streams) giveWay(ctx context.Context, stopped <-chan struct{}) {
 	}
 }
 
-// endAll ends all streams.
-func (s *streams) endAll(ctx context.Context, cause callevent.Cause) {
+// endAll ends all streams, except those that isDeaf excludes: see shard.end.
+func (s *streams) endAll(ctx context.Context, cause callevent.Cause, isDeaf bool) {
 	fresh := func() *finished { return s.fresh(ctx) }
 	for i := range s.shards {
-		s.deliverAll(ctx, s.shards[i].end(cause, fresh))
+		s.deliverAll(ctx, s.shards[i].end(cause, isDeaf, fresh))
 	}
 }
 

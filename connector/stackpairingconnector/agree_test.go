@@ -218,6 +218,95 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 	t.Logf("%d spans in %d traces, %d functions and error types, %d paths; kept %d spans", len(want.spans), len(want.traces), len(want.outcomes), len(want.paths), kept)
 }
 
+// All outputs refuse from time to time, repeated calls share spans, and traces are decided in pieces. No call is lost or counted
+// twice.
+func TestTheOutputsAgreeAlsoIfTheyRefuseAndTracesAreDecidedInPieces(t *testing.T) {
+	seeds := uint64(4)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 77))
+			cfg := keeping(patient(), KeepConfig{Ratio: 1, Errors: seed == 1})
+			cfg.FoldRepeated.ShorterThan = 20 * time.Second
+			cfg.MaxSpansPerTrace, cfg.TraceRoots = 40*int(seed%3), []string{`demo\.f7`}
+			cfg.Profiles.ByThread = seed >= 2
+			drop := seed%2 == 0
+			if drop {
+				cfg.Truncated = "drop"
+			}
+			emit := *cfg
+			emit.Truncated = "emit"
+			way := delivery{packers: 1, batch: 50, repeated: 5, moved: true} // traces are decided when the resource changes
+			var streams [][]ptrace.Traces
+			for n, service := range []string{"shop", "store", "bank", "mint"} {
+				p := nested(generate(random, byte(n+1), service, 6_000))
+				if n < 3 {
+					p.withBreaks(random, 4)
+				}
+				streams = append(streams, p.handOvers(t, way, random))
+			}
+			all := mixed(streams, random)
+			run := func(cfg *Config) *consumertest.TracesSink {
+				sink := new(consumertest.TracesSink)
+				f := stackpairingprocessor.NewFactory()
+				p, err := f.CreateTraces(t.Context(), processortest.NewNopSettings(f.Type()), cfg.engine(), sink)
+				require.NoError(t, err)
+				require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
+				for _, td := range all {
+					require.NoError(t, p.ConsumeTraces(t.Context(), td))
+				}
+				require.NoError(t, p.Shutdown(t.Context()))
+				return sink
+			}
+			to := allOutputs()
+			answerWith := func(answers func() error) {
+				for _, o := range []*output{to.traces, to.metrics, to.profiles} {
+					answer := answers()
+					o.answerWith(func(context.Context) error { return answer })
+				}
+			}
+			accept := func() error { return nil }
+			b := newBench(t, cfg, to)
+			for _, td := range all {
+				if random.IntN(4) == 0 {
+					answerWith(func() error { return []error{nil, errFull}[random.IntN(2)] })
+				}
+				b.handOver(td)
+				if random.IntN(10) == 0 {
+					b.send()
+				}
+			}
+			answerWith(accept)
+			b.shut()
+			for _, name := range []string{"dropped_spans", "dropped_samples", "refused_calls", "memory", "held_spans"} {
+				assert.Zero(t, b.sum(name), name)
+			}
+			assert.Positive(t, b.sum("early_decisions", "resource_changed"))
+			expected := newExpected(t, run(cfg).AllTraces(), false)
+			expected.compareFolded(t, to.traces.traces)
+			counted := newExpected(t, run(&emit).AllTraces(), drop)
+			counted.longest = expected.longest
+			counted.compareMetrics(t, to.metrics.metrics, !drop)
+			counted.compareProfiles(t, to.profiles.profiles, true, cfg.Profiles.ByThread)
+		})
+	}
+}
+
+// nested puts all calls of a lane below a call that stays open.
+func nested(p *program) *program {
+	for i := range p.events {
+		p.events[i].sequence += 4
+	}
+	var first []event
+	for lane := range uint64(4) {
+		first = append(first, event{kind: callevent.KindEnter, sequence: lane, lane: lane, function: &callevent.Function{Qualified: "main", Display: "main"}})
+	}
+	p.events = append(first, p.events...)
+	return p
+}
+
 // Streams of many goroutines, with intervals meanwhile. Names are forgotten, and so are paths.
 func TestNoCallIsLostBetweenStreamsAndIntervals(t *testing.T) {
 	cfg := keeping(patient(), KeepConfig{Ratio: 0.5})

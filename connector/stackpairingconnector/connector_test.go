@@ -17,6 +17,8 @@ import (
 	"go.opentelemetry.io/collector/connector/connectortest"
 	"go.opentelemetry.io/collector/connector/xconnector"
 	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
 )
@@ -227,4 +229,25 @@ func TestAConnectorThatIsNeverShutDownIsForgotten(t *testing.T) {
 	assert.Same(t, first.pairer, second.pairer)
 	require.NoError(t, first.Shutdown(t.Context()))
 	assert.Zero(t, made())
+}
+
+// signalCore is the core of a logger that names a signal in every line, as that of the Collector does.
+type signalCore struct {
+	zapcore.Core
+	dropped *[]string
+}
+
+func (c signalCore) DropInjectedAttributes(names ...string) zapcore.Core {
+	*c.dropped = append(*c.dropped, names...)
+	return c.Core
+}
+
+// All outputs share the logger of the first one.
+func TestLogLinesNameNoSignal(t *testing.T) {
+	var dropped []string
+	set := connectortest.NewNopSettings(metadata.Type)
+	set.Logger = zap.New(signalCore{zapcore.NewNopCore(), &dropped})
+	_, err := NewFactory().CreateTracesToMetrics(t.Context(), set, createDefaultConfig(), consumertest.NewNop())
+	require.NoError(t, err)
+	assert.Contains(t, dropped, "otelcol.signal")
 }

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/call/pairingmark"
+	"github.com/callbraid/callbraid/internal/componentkit/ownlog"
 )
 
 // shared has the pairers of a factory that are not shut down: one for each configuration. If the
@@ -32,6 +33,7 @@ func (s *shared) input(set connector.Settings, cfg *Config, isTraces bool, conne
 	key := weak.Make(cfg)
 	p := s.made[key].Value()
 	if p == nil {
+		set.Logger = ownlog.OfAllSignals(set.Logger)
 		var err error
 		if p, err = newPairer(set, cfg, func() { s.forget(key) }); err != nil {
 			return nil, err

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/collector/exporter"
+
+	"github.com/callbraid/callbraid/internal/componentkit/ownlog"
 )
 
 // shared has the flame graphs of a factory that are not shut down: one for each configuration,
@@ -23,6 +25,7 @@ func (s *shared) graph(set exporter.Settings, cfg *Config) (*flameGraph, error) 
 	if g, ok := s.made[cfg]; ok {
 		return g, nil
 	}
+	set.Logger = ownlog.OfAllSignals(set.Logger)
 	g, err := newFlameGraph(set, cfg, func() { s.forget(cfg) })
 	if err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/collector/consumer/xconsumer"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/xreceiver"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/componentkit/ownlog"
 )
 
 // Shared has the receivers of one factory from their creation to their shutdown. The Collector creates a receiver for
@@ -56,7 +56,7 @@ func (s *Shared) instance(settings receiver.Settings, config component.Config, s
 	defer s.mu.Unlock()
 	i, ok := s.instances[config]
 	if !ok {
-		settings.Logger = settings.Logger.WithOptions(zap.WrapCore(forAllSignals))
+		settings.Logger = ownlog.OfAllSignals(settings.Logger)
 		r, err := s.create(settings, config)
 		if err != nil {
 			return nil, err
@@ -72,14 +72,4 @@ func (s *Shared) forget(config component.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.instances, config)
-}
-
-// forAllSignals returns the core of a logger without the name of the first signal, because the receiver is for all.
-func forAllSignals(core zapcore.Core) zapcore.Core {
-	if c, ok := core.(interface {
-		DropInjectedAttributes(names ...string) zapcore.Core
-	}); ok {
-		return c.DropInjectedAttributes("otelcol.signal")
-	}
-	return core
 }

@@ -173,6 +173,6 @@ func TestLogLinesNameNoSignal(t *testing.T) {
 	shared, all := newShared(nil)
 	_, err := shared.CreateTraces(t.Context(), settings, &config{}, consumertest.NewNop())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"otelcol.signal"}, dropped)
+	assert.Equal(t, []string{"otelcol.signal", "otelcol.signal.output"}, dropped)
 	assert.Equal(t, zapcore.NewNopCore(), (*all)[0].settings.Logger.Core())
 }

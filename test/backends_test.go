@@ -212,11 +212,13 @@ func TestJaegerAndPrometheusHaveTheDataOfEveryTracer(t *testing.T) {
 			t.Parallel()
 			b := startBackends(t, version, "2s")
 			numbers := &numbers{prometheus.Start(t, b.metrics), b.collector}
+			own := prometheus.Start(t, strings.TrimSuffix(strings.TrimPrefix(b.collector.MetricsURL(), "http://"), "/metrics"))
 			lives := b.play(t, numbers)
 			// Once is enough: which Jaeger it is doesn't matter to Prometheus.
 			if version == jaeger.V2 {
 				t.Run("metrics", func(t *testing.T) { numbers.check(t, lives) })
 				t.Run("calls of methods", numbers.checkCalls)
+				t.Run("dashboards", func(t *testing.T) { checkDashboards(t, numbers.Server, own) })
 				t.Run("pages", numbers.checkPages)
 			}
 			sent := b.awaitSent(t)

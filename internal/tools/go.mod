@@ -18,6 +18,7 @@ require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/callbraid/callbraid v0.0.0
 	github.com/goreleaser/nfpm/v2 v2.45.2
+	github.com/grafana/grafana-foundation-sdk/go v0.0.22
 	github.com/package-url/packageurl-go v0.1.7
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/collector/component v1.65.0

@@ -31,6 +31,8 @@ func (r *release) archive(p platform, bom, licences string) (_ string, err error
 	}
 	a.addAll("man/man1", filepath.Join(r.dist, "man", "*.1"))
 	a.addAll("config", filepath.Join("config", "*.yaml"))
+	a.addAll("grafana", filepath.Join("packaging", "grafana", "*.json"))
+	a.addAll("prometheus", filepath.Join("packaging", "prometheus", "*.yaml"))
 	a.add("README.md", "README.md", 0o644)
 	a.add("SECURITY.md", "SECURITY.md", 0o644)
 	a.add("CHANGELOG.md", "CHANGELOG.md", 0o644)

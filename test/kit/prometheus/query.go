@@ -42,6 +42,12 @@ func (s *Server) Await(t testing.TB, expression string, want float64) {
 	})
 }
 
+// Series is the number of series that an expression of PromQL has now. An expression that Prometheus refuses is an error.
+func (s *Server) Series(expression string) (int, error) {
+	samples, err := s.query(expression)
+	return len(samples), err
+}
+
 // ByLabel are the values of an expression of PromQL by a label that each has another of.
 // It waits until there are some.
 func (s *Server) ByLabel(t testing.TB, expression, label string) (values map[string]float64) {

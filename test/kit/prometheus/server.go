@@ -71,6 +71,17 @@ func Start(t testing.TB, targets ...string) *Server {
 	return s
 }
 
+// Tool is the path of promtool, which Prometheus' packages contain. The test is skipped where there is none, or fails if
+// CALLBRAID_REQUIRE_PEERS is set.
+func Tool(t testing.TB) string {
+	t.Helper()
+	tool, err := exec.LookPath("promtool")
+	if err != nil {
+		missing(t)
+	}
+	return tool
+}
+
 // pages has Debian's Prometheus find its pages where its package is only unpacked.
 func pages(binary string) []string {
 	directory := filepath.Join(filepath.Dir(binary), "..", "share", "prometheus", "web")

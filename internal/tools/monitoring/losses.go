@@ -1,0 +1,55 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// counter is a metric of the collector that counts losses or limits. It has no series until its first increment.
+type counter struct {
+	metric string
+	// label divides it.
+	label string
+	// The counted data, for a legend and the summary of an alert.
+	data string
+}
+
+// dropped count data that the collector received and did not deliver.
+var dropped = []counter{
+	{"otelcol_receiver_bytefrog_events_dropped", "reason", "call events of bytefrog"},
+	{"otelcol_receiver_lttng_live_call_events_dropped", "reason", "call events of lttng_live"},
+	{"otelcol_receiver_ctf_file_call_events_dropped", "reason", "call events of ctf_file"},
+	{"otelcol_receiver_bytefrog_log_records_dropped", "reason", "log records of bytefrog"},
+	{"otelcol_receiver_lttng_live_log_records_dropped", "reason", "log records of lttng_live"},
+	{"otelcol_receiver_ctf_file_log_records_dropped", "reason", "log records of ctf_file"},
+	{"otelcol_receiver_rbkit_log_records_dropped", "reason", "log records of rbkit"},
+	{"otelcol_receiver_greys_log_records_dropped", "reason", "log records of greys"},
+	{"otelcol_receiver_arthas_log_records_dropped", "reason", "log records of arthas"},
+	{"otelcol_receiver_rbkit_spans_dropped", "reason", "spans of rbkit"},
+	{"otelcol_receiver_greys_spans_dropped", "reason", "spans of greys"},
+	{"otelcol_receiver_arthas_spans_dropped", "reason", "spans of arthas"},
+	{"otelcol_receiver_rbkit_samples_dropped", "reason", "profile samples of rbkit"},
+	{"otelcol_connector_stack_pairing_dropped_spans", "connector", "spans of the connector"},
+	{"otelcol_connector_stack_pairing_dropped_samples", "connector", "profile samples of the connector"},
+	{"otelcol_processor_stack_pairing_dropped_spans", "processor", "spans of the processor"},
+	{"otelcol_exporter_send_failed_spans", "exporter", "spans of the exporter"},
+	{"otelcol_exporter_enqueue_failed_spans", "exporter", "spans for the queue of the exporter"},
+}
+
+// lost count data that got lost before the collector, or between two of them.
+var lost = []counter{
+	{"otelcol_connector_stack_pairing_missing_numbers", "connector", "sequence numbers of call events, of the connector"},
+	{"otelcol_processor_stack_pairing_missing_numbers", "processor", "sequence numbers of call events, of the processor"},
+	{"otelcol_receiver_lttng_live_events_discarded", "receiver", "events for which LTTng's tracer had no room"},
+	{"otelcol_receiver_lttng_live_packets_lost", "receiver", "packets of LTTng"},
+	{"otelcol_receiver_rbkit_messages_lost", "receiver", "messages of Rbkit"},
+	{"otelcol_receiver_greys_replies_missing", "receiver", "answers of Greys"},
+	{"otelcol_receiver_arthas_results_lost", "receiver", "results of Arthas"},
+}
+
+// limited count peers that had to give up data or a connection because of a limit of the collector.
+var limited = []counter{
+	{"otelcol_extension_memory_budget_requests_to_give_way", "holder", "requests to free memory, to"},
+	{"otelcol_connector_stack_pairing_shed_streams", "bound", "call streams of the connector, by"},
+	{"otelcol_processor_stack_pairing_shed_streams", "bound", "call streams of the processor, by"},
+	{"otelcol_receiver_bytefrog_runs_shed", "reason", "runs of bytefrog that ended, by"},
+	{"otelcol_receiver_bytefrog_connections_evicted", "reason", "evicted connections of bytefrog,"},
+}

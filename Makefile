@@ -189,7 +189,7 @@ generate: $(TOOLS)/mdatagen ## Generate files from metadata.yaml files and go:ge
 	@set -e; for module in $(MODULES); do (cd $$module && PATH="$(TOOLS):$$PATH" $(GO) generate -skip mdatagen ./...); done
 
 .PHONY: lint
-lint: $(TOOLS)/staticcheck ## Check format, licence headers, plain words, module files, go vet (for 64 and 32 bits) and staticcheck
+lint: $(TOOLS)/staticcheck $(TOOLS)/actionlint ## Check format, licence headers, plain words, module files, go vet (for 64 and 32 bits) and staticcheck
 	@echo "gofmt"; set -e; \
 	bad="$$($(call files,'*.go') | xargs gofmt -s -l)"; \
 	if [ -n "$$bad" ]; then printf 'Not formatted, run gofmt -s -w on:\n%s\n' "$$bad"; exit 1; fi
@@ -197,6 +197,7 @@ lint: $(TOOLS)/staticcheck ## Check format, licence headers, plain words, module
 	bad="$$($(call files,'*.go') | xargs grep -L -E 'SPDX-License-Identifier: Apache-2.0|^// Code generated .* DO NOT EDIT')"; \
 	if [ -n "$$bad" ]; then printf 'Without "SPDX-License-Identifier: Apache-2.0":\n%s\n' "$$bad"; exit 1; fi
 	@echo "plain words"; cd internal/tools && $(GO) run ./plainwords $(CURDIR)
+	@echo "workflows"; $(TOOLS)/actionlint .github/workflows/*.yml
 	@echo "go mod tidy"; set -e; for module in $(MODULES) test/backends; do (cd $$module && $(GO) mod tidy -diff); done
 	@set -e; for module in $(MODULES); do echo "go vet in $$module"; (cd $$module && $(GO) vet ./...); done
 	@set -e; for module in . cmd test; do echo "go vet in $$module, where int has 32 bits"; (cd $$module && GOARCH=386 $(GO) vet ./...); done
@@ -215,6 +216,22 @@ package: build $(TOOLS)/release ## Pack dist/: deb, rpm and tar.gz with SBOM and
 		GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) --no-print-directory BIN=$(DIST)/bin/$${p%/*}_$${p#*/} build; \
 	done
 	@$(TOOLS)/release -dist $(DIST) -version $(VERSION) $(PLATFORMS)
+
+# The chapter of the changelog for the version, or the one of the next version: without its heading.
+changes = awk -v version='[$(VERSION)]' '/^\#\# / { if (found) exit; found = $$2 == version; next } found' CHANGELOG.md
+
+.PHONY: release-notes
+release-notes: ## Print the changes of the version that builder-config.yaml names
+	@$(changes)
+
+.PHONY: check-release
+check-release: ## Check that a tag, the version and the changelog agree (TAG=v0.1.0)
+	@if [ "$(TAG)" != "v$(VERSION)" ]; then echo "expected the tag v$(VERSION), the version in builder-config.yaml, got $(TAG)"; exit 1; fi
+	@if [ -z "$$($(changes))" ]; then echo "CHANGELOG.md: expected a chapter ## [$(VERSION)] with changes"; exit 1; fi
+
+.PHONY: vulnerabilities
+vulnerabilities: $(TOOLS)/govulncheck ## Look for known vulnerabilities in code that the programs can reach (needs the Go vulnerability database)
+	@set -e; for module in . cmd; do (cd $$module && $(TOOLS)/govulncheck ./...); done
 
 .PHONY: package-test
 package-test: package ## Install the packages of linux/amd64 in a clean Debian and run them there (as root)
@@ -267,6 +284,8 @@ $(GUARD): cmd/go.mod cmd/go.sum $(SOURCES)
 $(TOOLS)/builder: PACKAGE := go.opentelemetry.io/collector/cmd/builder
 $(TOOLS)/mdatagen: PACKAGE := go.opentelemetry.io/collector/cmd/mdatagen
 $(TOOLS)/staticcheck: PACKAGE := honnef.co/go/tools/cmd/staticcheck
+$(TOOLS)/actionlint: PACKAGE := github.com/rhysd/actionlint/cmd/actionlint
+$(TOOLS)/govulncheck: PACKAGE := golang.org/x/vuln/cmd/govulncheck
 $(TOOLS)/benchstat: PACKAGE := golang.org/x/perf/cmd/benchstat
 $(TOOLS)/release: PACKAGE := ./release
 $(TOOLS)/release: $(wildcard internal/tools/release/*.go)

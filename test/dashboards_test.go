@@ -21,9 +21,9 @@ import (
 	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
 
-// countersOfFaults have no series until there is a fault: data was lost or refused, or a limit was reached.
+// countersOfFaults have no series until there is a fault: data was lost, refused or held, or a limit was reached.
 var countersOfFaults = regexp.MustCompile(`^otelcol_\w+_(\w*dropped|dropped_\w+|failed_spans|missing_numbers|late_events|handover_retries|suspends|` +
-	`refused_calls|shed_streams|runs_shed|connections_evicted|requests_to_give_way)$`)
+	`refused_calls|shed_streams|runs_shed|connections_evicted|requests_to_give_way|held_spans)$`)
 
 // variables of dashboards, as a user sees all services in the time of the test.
 var variables = strings.NewReplacer("$service", ".+", "$__rate_interval", "10m")

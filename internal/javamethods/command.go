@@ -5,9 +5,15 @@ package javamethods
 
 import "time"
 
-// Command is a request to a server: one of the types of this file. No command can hold an expression, because a server
-// would run it inside the program.
+// Command is a request to a server: one of the types of this file, or an [OwnCommand]. The types of this file cannot hold
+// an expression, because a server would run it inside the program.
 type Command interface{ command() }
+
+// OwnCommand makes a type of another package a Command, if the type embeds it: a command of one tracer, with more
+// options than the commands of this file.
+type OwnCommand struct{}
+
+func (OwnCommand) command() {}
 
 // Target names methods of classes.
 type Target struct {

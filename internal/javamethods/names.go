@@ -39,5 +39,8 @@ func (n *Names) Intern(text []byte) string {
 	return name
 }
 
+// Bytes returns an upper estimate of the memory of the names.
+func (n *Names) Bytes() int { return n.bytes }
+
 // ValidText returns a text with invalid UTF-8 replaced.
 func ValidText(text []byte) string { return strings.ToValidUTF8(string(text), string(utf8.RuneError)) }

@@ -23,7 +23,11 @@ type (
 	Sessions struct {
 		// ProcessID is the id of the Java process.
 		ProcessID int64
-		Sessions  []Session
+		// Host is the machine of the process, and Started its start as the server writes it; empty means unknown.
+		Host    string `json:",omitempty"`
+		Started string `json:",omitempty"`
+
+		Sessions []Session
 	}
 
 	// Session is one connection to the server.
@@ -133,15 +137,29 @@ type (
 		Line int32
 	}
 
+	// Watch is a value at a point of a call.
+	Watch struct {
+		// Time is the time of the point. The zero value means that the server reports no clock.
+		Time          time.Time
+		Class, Method string
+		// Point is the server's name of the point. Value has lines.
+		Point, Value string
+		// Cost is the duration of the call, valid if HasCost.
+		Cost    time.Duration
+		HasCost bool
+	}
+
 	// Record is a recorded call that has ended.
 	Record struct {
 		// Index is the server's index of the record. Process is the index of the call that contains it, or 0 if
 		// unknown.
 		Index, Process int64
-		// Time is the end of the call by the server's clock, in whole seconds.
+		// Time is the end of the call by the server's clock. Greys has whole seconds. The zero value means that the server
+		// reports no clock.
 		Time time.Time
-		// Cost is the duration of the call, at least 0, in whole milliseconds.
+		// Cost is the duration of the call, at least 0. Greys has whole milliseconds. Untimed means that it is unknown.
 		Cost            time.Duration
+		Untimed         bool `json:",omitempty"`
 		Returned, Threw bool
 		// Object is the identity hash code of the receiver object as the server writes it, such as "0x4b1210ee"; empty
 		// means none.
@@ -214,6 +232,7 @@ func (*Affected) reply()     {}
 func (*Statistics) reply()   {}
 func (*Tree) reply()         {}
 func (*CallStack) reply()    {}
+func (*Watch) reply()        {}
 func (*Record) reply()       {}
 func (*RecordDetail) reply() {}
 func (*Class) reply()        {}

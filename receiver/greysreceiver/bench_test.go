@@ -6,6 +6,7 @@ package greysreceiver
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer/consumertest"
@@ -14,19 +15,19 @@ import (
 	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/javamethods/process"
 	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
-// connected returns a server whose pipelines drop all data. end waits until all its results are forwarded.
-func connected(b *testing.B) (s *server, end func()) {
+// connected returns a receiver whose pipelines drop all data, and a process. end waits until all results are forwarded.
+func connected(b *testing.B) (env *environment, p *process.Process, end func()) {
 	nop := consumertest.NewNop()
 	bed := newBed(b, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
 	bed.Next = sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop}
 	run := bed.open()
-	s = bed.receiver.servers[0]
-	s.beginProcess(session.Identity{PID: 4711, Version: "1.7.6.6", Protocol: string(ProtocolConsole)})
-	return s, run.Finish
+	env = bed.receiver.env
+	return env, process.New(process.Settings{MaxMethods: env.config.Limits.MaxMethods, Counters: env.counters, Logger: env.Logger, Now: env.Now}), run.Finish
 }
 
 // BenchmarkRowsToMetrics counts the rows of a monitor's cycle and makes all metrics of them, as if they were collected
@@ -35,22 +36,25 @@ func BenchmarkRowsToMetrics(b *testing.B) {
 	for _, methods := range []int{500, createDefaultConfig().Limits.MaxMethods} {
 		var copied pmetric.Metrics
 		b.Run(fmt.Sprint(methods), func(b *testing.B) {
-			s, end := connected(b)
+			env, p, end := connected(b)
 			defer end()
+			of := signals.Server{Tracer: "greys", Endpoint: env.config.Servers[0].Endpoint}
+			origin := of.Origin(env.config.Resource(), session.Identity{PID: 4711, Version: "1.7.6.6", Protocol: string(ProtocolConsole)}, env.Now())
+			collect := func() pmetric.Metrics {
+				return env.metrics.metrics([]processState{{State: p.State(), Origin: origin}}, env.Now())
+			}
 			cycle := &javamethods.Statistics{}
 			for i := range methods {
 				cycle.Methods = append(cycle.Methods, row(1, fmt.Sprint("com.example.shop.Service", i/10), fmt.Sprint("operation", i%10), 20, 1, ms(1)))
 			}
-			monitors, err := s.env.config.tasks()
-			require.NoError(b, err)
 			points := 0
 			cputime.Events(b, methods, func() {
-				s.output.process.Received()
-				s.output.process.Rows(process.Monitor{Number: monitors[0].Number, Cycle: monitors[0].Cycle}, cycle.Methods, false)
-				points = s.env.metrics.metrics([]processState{s.output.state(false)}, s.env.Now()).DataPointCount()
+				p.Received()
+				p.Rows(process.Monitor{Number: 1, Cycle: time.Second}, cycle.Methods, false)
+				points = collect().DataPointCount()
 			})
 			require.Greater(b, points, 7*methods, "seven of each method")
-			copied = s.env.metrics.metrics([]processState{s.output.state(false)}, s.env.Now())
+			copied = collect()
 		})
 		b.Run(fmt.Sprint(methods, "_copied"), func(b *testing.B) { cputime.CopyMetrics(b, methods, copied) })
 	}

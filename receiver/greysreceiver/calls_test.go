@@ -76,6 +76,6 @@ func TestAnEndedProcessReportsOnlySums(t *testing.T) {
 	assert.Subset(t, names(), append([]string{
 		"greys.matched.classes", "greys.matched.methods", "greys.session.count", "java.method.duration.max", "java.method.duration.mean", "java.method.duration.min", "java.method.failure_ratio",
 	}, sums...))
-	state.over = true
+	state.Over = true
 	assert.Equal(t, sums, names())
 }

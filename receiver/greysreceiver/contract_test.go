@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/server"
 	"github.com/callbraid/callbraid/internal/javamethods/session"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
@@ -25,7 +26,7 @@ import (
 func TestServersFulfilTheContractOfAgents(t *testing.T) {
 	pay := on("demo.Pay", "charge")
 	// By GP, a started task counts as begun if the server sends nothing. A reset does not.
-	reset := agentcontroltest.Example{Command: orderReset, Arguments: arguments{"class": "demo.Pay"}}
+	reset := agentcontroltest.Example{Command: server.OrderReset, Arguments: arguments{"class": "demo.Pay"}}
 	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
 		t.Run(string(protocol), func(t *testing.T) {
 			agentcontroltest.Contract{
@@ -36,8 +37,8 @@ func TestServersFulfilTheContractOfAgents(t *testing.T) {
 					{Command: "monitor", Arguments: pay},
 					{Command: "trace", Arguments: pay},
 					{Command: "tt", Arguments: pay},
-					{Command: orderList},
-					{Command: orderEnd, Arguments: arguments{argumentTask: "1"}},
+					{Command: server.OrderList},
+					{Command: server.OrderEnd, Arguments: arguments{server.ArgumentTask: "1"}},
 				},
 				Start: func(t testing.TB, host component.Host) agentcontroltest.Played {
 					return playObedient(t, host, protocol)

@@ -11,17 +11,17 @@
 //
 //	config.go, tasks.go     configuration, and its tasks
 //	receiver.go             start and shutdown of all servers
-//	server.go               one server: connect, identify, run sessions, and again after a pause
+//	server.go, steering.go  the settings of one server, and its commands for operators
+//	  javamethods/server    one server: connect, identify, run sessions, and again after a pause
 //	  internal/link         a connection, by GP or the text console
 //	  javamethods/session   one session: commands, resets, orders of operators
 //	  javamethods/process   sums and inventories of one process, all with limits
-//	output.go               results of a session
 //	  javamethods/signals   results as spans, log records and points, with the queues to the pipelines
 //	metrics.go              the state of a process as metrics
-//	steering.go             commands of operators
 //
-// Package internal/javamethods has what other protocols share: sessions, processes, tasks and signals. Package
-// internal/counters has the receiver's own metrics. The protocols are in internal/greys/gp and internal/greys/console.
+// Package internal/javamethods has what the receiver for Arthas shares: servers, sessions, processes, tasks and signals.
+// Package internal/counters has the receiver's own metrics. The protocols are in internal/greys/gp and
+// internal/greys/console.
 //
 // # States
 //

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/javamethods/server"
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
@@ -105,7 +106,7 @@ func TestTheErrorNamesAnotherServiceAtThePort(t *testing.T) {
 
 // By default an answer may take half a minute. The log must name the problem earlier.
 func TestASilentServerIsReportedBeforeItsTimeout(t *testing.T) {
-	assert.Less(t, usualSilentAfter, 10*time.Second)
+	assert.Less(t, server.UsualSilentAfter, 10*time.Second)
 	silent := listening(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
 		host := telemetrytest.NewStatuses()
@@ -137,7 +138,7 @@ func TestAGivenUpServerIsAPermanentErrorAndLoggedRepeatedly(t *testing.T) {
 	b.awaitLogged("and the receiver gives up")
 	assert.Contains(t, host.Last(), "StatusPermanentError: 1 of 1 failed: "+p.endpoint+": ")
 	assert.Contains(t, host.Last(), "does not know version 0x0001")
-	assert.Equal(t, phaseGivenUp, b.phase())
+	assert.Equal(t, "given_up", b.phase())
 	b.Await("two more log lines", func() bool { return b.Log.FilterMessageSnippet("still sends this server no commands").Len() >= 2 })
 	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("connection_failures"), "the receiver does not try again")

@@ -196,12 +196,7 @@ func TestByGPAPatternWithoutAMatchIsSentAgain(t *testing.T) {
 }
 
 // phase returns the phase of the first server.
-func (b *bed) phase() phase {
-	s := b.receiver.servers[0]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.phase
-}
+func (b *bed) phase() string { return b.receiver.servers[0].Phase() }
 
 func TestAnUnreachableServerIsTriedAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
@@ -213,7 +208,7 @@ func TestAnUnreachableServerIsTriedAgain(t *testing.T) {
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("The server cannot be reached").Len())
 	s.set(func() { s.gone = nil })
 	a := s.expect("Monitor demo.* * 1s")
-	assert.Equal(t, phaseConnected, b.phase())
+	assert.Equal(t, "connected", b.phase())
 	assert.EqualValues(t, 1, b.point("servers"))
 
 	// A command is lost, and then the server cannot be reached for its identity.
@@ -582,25 +577,6 @@ func TestALongConnectionIsFollowedByAShortPause(t *testing.T) {
 	s.set(func() { s.gone = nil })
 	s.byPattern(2)
 	assert.Equal(t, map[string]float64{"": 1}, values(b.collect(), "greys.reconnects"))
-}
-
-// The pauses grow only for restarts that follow each other soon.
-func TestALongLivedProcessIsFollowedByAShortPause(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
-		c.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Hour}
-	})
-	b.receiver.env.Now = func() time.Time { return receivedAt }
-	run := b.open()
-	defer run.Finish()
-	s := b.receiver.servers[0]
-	s.output = s.newOutput(session.Identity{})
-	for range 20 {
-		s.restartPause()
-	}
-	assert.GreaterOrEqual(t, s.restartPause(), 30*time.Minute)
-	s.output.origin.Begun = receivedAt.Add(-time.Hour - 1)
-	assert.Less(t, s.restartPause(), 2*time.Second)
 }
 
 // Session numbers of a server only grow. A lower number than the last one shows a restart, even if it is higher than

@@ -138,7 +138,9 @@ func TestTheLastRepliesOfAServerAreCounted(t *testing.T) {
 	of["tax"].end <- errReset
 	b.awaitLogged("The server cannot be reached, or was lost")
 	var tax int64
-	for _, m := range b.receiver.servers[0].output.state(true).Methods {
+	state, ok := b.receiver.servers[0].State()
+	require.True(t, ok)
+	for _, m := range state.Methods {
 		tax += m.Calls
 	}
 	assert.EqualValues(t, 5, tax)

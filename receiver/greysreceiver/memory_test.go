@@ -4,11 +4,9 @@
 package greysreceiver
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,7 +16,6 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/javamethods/text"
-	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 )
 
 // lineFull is the log line for a server that uses too much memory.
@@ -86,21 +83,4 @@ func TestOnlyTheLargestServerIsDisconnectedAtTheBudget(t *testing.T) {
 	s.next().answer(affectedOne)
 	require.NoError(t, other.Reserve(mib))
 	other.Close()
-}
-
-// The first shortage is signalled twice, and its memory is freed before the second signal is handled.
-func TestAShortageSoonAfterAnotherIsHandled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{full: make(chan servermemory.Shortage, 1), memory: servermemory.New(budget.New(1<<30).Group("greys"), mib)}
-		defer s.memory.Close()
-		require.Error(t, s.memory.Hold(2*mib))
-		s.full <- <-s.memory.Over()
-		s.memory.Renew()
-		watching, end := context.WithCancel(t.Context())
-		defer end()
-		go s.watchMemory(watching)
-		require.Error(t, s.memory.Hold(2*mib))
-		synctest.Wait()
-		assert.True(t, s.memory.IsCurrent(<-s.full), "the newer shortage is handled")
-	})
 }

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/server"
 	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/javamethods/text"
@@ -21,12 +21,7 @@ import (
 )
 
 // processState is a snapshot of a process for metrics.
-type processState struct {
-	process.State
-	origin *signals.Origin
-	// over means that the process has ended, or is not connected. Gauges are then unknown.
-	over bool
-}
+type processState = server.State
 
 // commands are the metric attributes of the commands with patterns.
 var commands = [...]metadata.AttributeGreysCommand{
@@ -37,7 +32,7 @@ var commands = [...]metadata.AttributeGreysCommand{
 }
 
 // points returns the estimated number of data points of a state.
-func (s *processState) points() int { return 5 + 2*len(s.Matched) + 7*len(s.Methods) }
+func points(s *processState) int { return 5 + 2*len(s.Matched) + 7*len(s.Methods) }
 
 // metricsLoop forwards metrics of the servers at an interval.
 type metricsLoop struct {
@@ -85,7 +80,7 @@ func newMetricsLoop(run *receiverkit.Run, config *Config, own *counters.Counters
 	m.Metrics = receiverkit.NewMetrics(run, handover.MetricsSettings[processState]{
 		Living:   living,
 		Metrics:  func(states []processState) pmetric.Metrics { return m.metrics(states, m.now()) },
-		MaxEnded: maxOver, Points: (*processState).points, What: "servers",
+		MaxEnded: maxOver, Points: points, What: "servers",
 		Dropped: own.MetricPointsDropped,
 	})
 	return m
@@ -97,9 +92,9 @@ func (m *metricsLoop) metrics(states []processState, at time.Time) pmetric.Metri
 	for i := range states {
 		s := &states[i]
 		m.recordReceived(s, now)
-		others := append(m.methods.Record(m.builder, s.Methods, s.over, now), m.recordMatched(s, now)...)
-		made := m.builder.Emit(metadata.WithResource(s.origin.Resource),
-			metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(s.origin.Begun))).ResourceMetrics()
+		others := append(m.methods.Record(m.builder, s.Methods, s.Over, now), m.recordMatched(s, now)...)
+		made := m.builder.Emit(metadata.WithResource(s.Origin.Resource),
+			metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(s.Origin.Begun))).ResourceMetrics()
 		for _, of := range made.All() {
 			all := of.ScopeMetrics().At(0).Metrics()
 			for _, appendOthers := range others {
@@ -117,14 +112,14 @@ func (m *metricsLoop) recordReceived(s *processState, now pcommon.Timestamp) {
 	b.RecordGreysRepliesBadDataPoint(now, s.Bad)
 	b.RecordGreysRepliesMissingDataPoint(now, s.Missing)
 	b.RecordGreysReconnectsDataPoint(now, s.Reconnects)
-	if s.HasSessions && !s.over {
+	if s.HasSessions && !s.Over {
 		b.RecordGreysSessionCountDataPoint(now, int64(s.Sessions))
 	}
 }
 
 // recordMatched does the same for metrics that have a point for each pattern.
 func (m *metricsLoop) recordMatched(s *processState, now pcommon.Timestamp) []func(pmetric.MetricSlice) {
-	if s.over {
+	if s.Over {
 		return nil
 	}
 	classes, methods := metricseries.New[int64](m.matchedClasses, len(s.Matched)), metricseries.New[int64](m.matchedMethods, len(s.Matched))

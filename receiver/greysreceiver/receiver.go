@@ -14,8 +14,7 @@ import (
 	"go.opentelemetry.io/collector/receiver"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/server"
 	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
@@ -26,7 +25,7 @@ import (
 // greysReceiver runs the servers of one configuration, for all signals.
 type greysReceiver struct {
 	env     *environment
-	servers []*server
+	servers []*server.Server
 	// unregister removes the servers from the extensions.
 	unregister []func()
 }
@@ -48,7 +47,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Recei
 	}
 	return &receiverkit.Receiver{Kit: kit, Protocol: &greysReceiver{env: &environment{
 		Kit: kit, config: config, counters: own, zone: zone,
-		hooks: hooks{connect: connect, repeatAfter: usualRepeatAfter, silentAfter: usualSilentAfter},
+		hooks: hooks{connect: connect, repeatAfter: server.UsualRepeatAfter, silentAfter: server.UsualSilentAfter},
 	}}}, nil
 }
 
@@ -71,10 +70,12 @@ func (r *greysReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 		}
 	}
 	r.open(run, secure)
-	r.register()
 	for _, s := range r.servers {
-		run.Logger.Info("Following a Greys server", zap.String("endpoint", s.config.Endpoint))
-		run.Go(func() { s.follow(run.Serving) })
+		if unregister := s.Register(); unregister != nil {
+			r.unregister = append(r.unregister, unregister)
+		}
+		run.Logger.Info("Following a Greys server", zap.String("endpoint", s.Endpoint))
+		run.Go(func() { s.Follow(run.Serving) })
 	}
 	return nil
 }
@@ -88,7 +89,7 @@ func (r *greysReceiver) open(run *receiverkit.Run, secure []*tls.Config) {
 	env.spans = signals.NewSpans(run, metadata.Type.String(), env.config.Limits.SpanLimits, env.counters.SpansDropped)
 	env.logs = signals.NewLogs(run, metadata.Type.String(), eventswitch.Off(env.config.Events), env.config.Limits.LogLimits, env.counters.LogRecordsDropped)
 	for i := range env.config.Servers {
-		r.servers = append(r.servers, newServer(env, &env.config.Servers[i], secure[i]))
+		r.servers = append(r.servers, env.newServer(&env.config.Servers[i], secure[i]))
 	}
 	env.metrics = newMetricsLoop(run, env.config, env.counters, r.living)
 }
@@ -96,26 +97,11 @@ func (r *greysReceiver) open(run *receiverkit.Run, secure []*tls.Config) {
 // living returns the states of all processes that are connected, or were connected since the last call.
 func (r *greysReceiver) living() (states []processState) {
 	for _, s := range r.servers {
-		if state, ok := s.state(); ok {
+		if state, ok := s.State(); ok {
 			states = append(states, state)
 		}
 	}
 	return states
-}
-
-// register registers the servers at the extensions, until the receiver shuts down.
-func (r *greysReceiver) register() {
-	env := r.env
-	if len(env.run.Agents) == 0 {
-		return
-	}
-	commands := env.commands()
-	for _, s := range r.servers {
-		s.orders = make(chan *session.Order)
-		r.unregister = append(r.unregister, env.run.Agents.Register(&steered{
-			server: s, id: agentcontrol.NewID(env.ID, s.config.Endpoint), commands: commands, following: env.run.Serving,
-		}))
-	}
 }
 
 // Stop removes the servers from the extensions. The goroutine of each server sends the owed resets.

@@ -108,7 +108,7 @@ func TestAFailedResetIsSentAgain(t *testing.T) {
 	assert.EqualValues(t, 2, b.point("resets{outcome=failed}"))
 	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("resets{outcome=done}"), "the reset is no longer owed")
-	assert.False(t, b.receiver.servers[0].work.HasLeftovers(), "the classes are restored")
+	assert.False(t, b.receiver.servers[0].HasLeftovers(), "the classes are restored")
 }
 
 func TestAnUnsupportedResetIsNotRepeated(t *testing.T) {

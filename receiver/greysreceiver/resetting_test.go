@@ -39,7 +39,7 @@ func TestOrdersAreAnsweredDuringAnUnansweredReset(t *testing.T) {
 				expectReason(t, starting, agentcontrol.Lost, "another operator has ended the task")
 				// The command is sent again after the timeout of the reset.
 				s.set(func() { s.silent = nil })
-				time.Sleep(s.receiver.servers[0].settings.ControlTimeout())
+				time.Sleep(s.receiver.servers[0].Session.ControlTimeout())
 				s.awaitLogged("A reset failed, and is tried again: classes keep code of commands")
 				s.Await("the reset", func() bool { return s.point("resets{outcome=done}") == 1 })
 				assert.EqualValues(t, 1, s.point("resets{outcome=failed}"))
@@ -106,7 +106,7 @@ func TestAResetOrderDuringAResetIsSentAfterwards(t *testing.T) {
 		synctest.Wait()
 		assert.False(t, s.hasReceived("Reset demo.B"))
 		s.set(func() { s.silent = func(javamethods.Command) bool { return false } })
-		time.Sleep(s.receiver.servers[0].settings.ControlTimeout()) // the first reset times out
+		time.Sleep(s.receiver.servers[0].Session.ControlTimeout()) // the first reset times out
 		expectReason(t, first, agentcontrol.NoAnswer, "has not confirmed the reset")
 		mustDone(t, second)
 		s.expect("Monitor demo.Shop * 1s")

@@ -72,7 +72,7 @@ func TestByGPALateRefusalIsReported(t *testing.T) {
 				c.no(silentStack(t, s))
 				s.Await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
 				s.expectNothing()
-				assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
+				assert.Equal(t, 1, s.bed.receiver.servers[0].TaskCount())
 				s.Shutdown()
 				assert.Zero(t, s.bed.Log.FilterMessageSnippet(": the receiver sends it again").Len()+s.bed.Log.FilterMessageSnippet(": the receiver tries again").Len())
 				records := s.Records("greys.command.refused")

@@ -20,6 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/javamethods/server"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 )
 
@@ -119,8 +120,8 @@ func await(t testing.TB, done <-chan ordered) ordered {
 func numberOf(t testing.TB, a agentcontrol.Answer) arguments {
 	t.Helper()
 	for _, d := range a.Details {
-		if d.Name == argumentTask {
-			return arguments{argumentTask: d.Value}
+		if d.Name == server.ArgumentTask {
+			return arguments{server.ArgumentTask: d.Value}
 		}
 	}
 	require.Fail(t, "the answer has no task", "%v", a)
@@ -151,7 +152,7 @@ func TestAStartedTaskRunsUntilItsLimit(t *testing.T) {
 		trace.end <- nil
 		s.Await("the spans", func() bool { return len(s.Spans()) == 2 })
 		s.Await("the task to be over", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
-		assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len(), "the task is removed")
+		assert.Equal(t, 1, s.bed.receiver.servers[0].TaskCount(), "the task is removed")
 		// It can be started again, with a new number.
 		starting = s.order("trace", arguments{"class": "demo.Pay", "method": "charge", "limit": "2"})
 		s.expect("Trace demo.Pay charge 2").answer(affectedOne)
@@ -242,7 +243,7 @@ func TestAFailedStartIsNotSentAgain(t *testing.T) {
 			s.Await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
 		}
 		s.expectNothing()
-		assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
+		assert.Equal(t, 1, s.bed.receiver.servers[0].TaskCount())
 	})
 }
 
@@ -396,7 +397,7 @@ func TestAnOrderFailsIfTheServerIsLost(t *testing.T) {
 		expectReason(t, starting, agentcontrol.Lost, "")
 		assert.Equal(t, "unreached", s.theirs.Snapshot().State)
 		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server cannot be reached, or was lost, and the receiver tries again")
-		assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
+		assert.Equal(t, 1, s.bed.receiver.servers[0].TaskCount())
 	})
 }
 
@@ -653,18 +654,17 @@ func TestWithoutTheExtensionNoServerIsRegistered(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")} })
 	script(t, b, ProtocolConsole)
 	b.start()
-	assert.Nil(t, b.receiver.servers[0].orders)
 	assert.Empty(t, b.receiver.unregister)
 }
 
 // This test uses simulated servers with sockets.
 func TestSimulatedServersAreSteered(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
-		server := play(t, greysserver.Options{Protocol: greysserver.Protocol(protocol), Program: greysserver.ProgramOptions{Rate: 1000}, Speed: 1})
+		played := play(t, greysserver.Options{Protocol: greysserver.Protocol(protocol), Program: greysserver.ProgramOptions{Rate: 1000}, Speed: 1})
 		b := following(t, func(c *Config) {
 			c.Protocol = protocol
 			c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "com.example.*", Method: "*"}}}
-		}, server)
+		}, played)
 		b.Host = &agentcontroltest.Directory{}
 		b.start()
 		a := b.only()
@@ -678,13 +678,13 @@ func TestSimulatedServersAreSteered(t *testing.T) {
 		b.Await("the started task", func() bool {
 			return len(b.Records("greys.stack")) == 3 && len(do("list", nil).Items) == 1 && len(b.sums()) == 1
 		})
-		assert.Positive(t, server.Lives()[0].Enhanced)
+		assert.Positive(t, played.Lives()[0].Enhanced)
 		do("end", numberOf(t, monitor))
-		assert.Zero(t, server.Lives()[0].Enhanced, "the classes are restored")
+		assert.Zero(t, played.Lives()[0].Enhanced, "the classes are restored")
 		do("monitor", arguments{"class": "com.example.*", "method": "*", "cycle": "1"})
 		do("reset", nil)
-		b.Await("the monitor to be sent again", func() bool { return server.Lives()[0].Enhanced == 10 })
+		b.Await("the monitor to be sent again", func() bool { return played.Lives()[0].Enhanced == 10 })
 		b.Shutdown()
-		assert.Zero(t, server.Lives()[0].Enhanced, "the classes are restored")
+		assert.Zero(t, played.Lives()[0].Enhanced, "the classes are restored")
 	})
 }

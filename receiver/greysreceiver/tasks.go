@@ -14,18 +14,9 @@ import (
 
 // tasks returns the configured tasks. Errors name the fields.
 func (c *Config) tasks() ([]*task.Task, error) {
-	var all []*task.Task
-	var wrong error
-	add := func(t *task.Task, err error) {
-		for _, other := range all {
-			if err == nil && other.Kind == t.Kind && other.Pattern == t.Pattern {
-				err = fmt.Errorf("%s has the patterns %s twice: name them once", t.Kind, t.Pattern)
-			}
-		}
-		all, wrong = append(all, t), errors.Join(wrong, err)
-	}
+	var all task.List
 	for i := range c.Monitors {
-		add(c.Monitors[i].Task(fmt.Sprintf("monitors[%d]", i)))
+		all.Add(c.Monitors[i].Task(fmt.Sprintf("monitors[%d]", i)))
 	}
 	for _, calls := range []struct {
 		kind  task.Kind
@@ -33,19 +24,19 @@ func (c *Config) tasks() ([]*task.Task, error) {
 		of    []CallsConfig
 	}{{task.Trace, "traces", c.Traces}, {task.Stack, "stacks", c.Stacks}, {task.Records, "tt", c.Records}} {
 		for i := range calls.of {
-			add(calls.of[i].Task(fmt.Sprintf("%s[%d]", calls.field, i), calls.kind))
+			all.Add(calls.of[i].Task(fmt.Sprintf("%s[%d]", calls.field, i), calls.kind))
 		}
 	}
 	if len(c.Records) > 0 {
-		add(&task.Task{Kind: task.RecordList, Every: c.GP.RecordsInterval}, nil)
+		all.Add(&task.Task{Kind: task.RecordList, Every: c.GP.RecordsInterval}, nil)
 	}
 	for i := range c.Classes {
-		add(c.Classes[i].task(fmt.Sprintf("classes[%d]", i), c.InventoryInterval))
+		all.Add(c.Classes[i].task(fmt.Sprintf("classes[%d]", i), c.InventoryInterval))
 	}
 	for i := range c.Methods {
-		add(c.Methods[i].task(fmt.Sprintf("methods[%d]", i), c.InventoryInterval))
+		all.Add(c.Methods[i].task(fmt.Sprintf("methods[%d]", i), c.InventoryInterval))
 	}
-	return all, wrong
+	return all.Tasks()
 }
 
 func (c *ClassesConfig) task(field string, every time.Duration) (*task.Task, error) {

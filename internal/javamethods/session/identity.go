@@ -23,6 +23,8 @@ type Identity struct {
 	Protocol string
 	// Host is the machine of the process; empty means unknown.
 	Host string
+	// Started is the start of the process as the server writes it; empty means unknown.
+	Started string
 	// Sessions is the number of the server's sessions, valid if HasSessions.
 	Sessions    int
 	HasSessions bool
@@ -37,10 +39,15 @@ func (before Identity) IsOther(now Identity) bool {
 		return true
 	case before.PID != 0 && now.PID != 0 && before.PID != now.PID:
 		return true
+	case isOtherText(before.Host, now.Host), isOtherText(before.Started, now.Started):
+		return true
 	default:
-		return before.Version != "" && now.Version != "" && before.Version != now.Version
+		return isOtherText(before.Version, now.Version)
 	}
 }
+
+// isOtherText reports whether two known texts differ.
+func isOtherText(before, now string) bool { return before != "" && now != "" && before != now }
 
 // Identify requests the server's version, process and sessions. A value stays unknown if the server does not support or
 // refuses the command. The version also stays unknown if it cannot be decoded.
@@ -61,7 +68,7 @@ func (s *Settings) Identify(ctx context.Context, l *Link) (Identity, error) {
 func (s *Settings) askSessions(ctx context.Context, l *Link, who *Identity) error {
 	err := s.control(ctx, l, javamethods.SessionsCommand{}, func(reply javamethods.Reply) {
 		if sessions, is := reply.(*javamethods.Sessions); is {
-			who.PID = max(0, sessions.ProcessID)
+			who.PID, who.Host, who.Started = max(0, sessions.ProcessID), sessions.Host, sessions.Started
 			if l.CountsSessions {
 				who.Sessions, who.HasSessions = len(sessions.Sessions), true
 			} else if l.NumbersSessions && len(sessions.Sessions) == 1 {

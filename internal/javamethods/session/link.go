@@ -21,6 +21,8 @@ type Dialect struct {
 	Protocol string
 	// ResetsAll means that a reset affects all classes, and its pattern has no effect.
 	ResetsAll bool
+	// OneLayer means that a class has the same instrumentation after many commands as after one.
+	OneLayer bool
 	// Aborts means that the client can abort a command at the server. Otherwise a cancelled command runs at the server
 	// until the connection ends. MaxAbandoned limits such commands.
 	Aborts       bool
@@ -46,6 +48,9 @@ type Link struct {
 	// connection.
 	Lost <-chan struct{}
 	Why  func() error
+	// Begin prepares the process for the first session of the link with it. It returns classes that may have
+	// instrumentation of an earlier collector. Nil means that the server keeps no sessions without a connection.
+	Begin func(ctx context.Context, who Identity) (owed []javamethods.Classes, err error)
 	// Close ends the link and waits for its goroutines.
 	Close func()
 	// Total returns the counts of the link so far.

@@ -56,6 +56,8 @@ func outcomeOf(err error) outcome {
 		err     error
 		outcome outcome
 	}{
+		{javamethods.ErrLimit, outcomeEnded},
+		{javamethods.ErrUnmatched, outcomeUnmatched},
 		{javamethods.ErrUnsupported, outcomeUnsupported},
 		{javamethods.ErrSessionTimedOut, outcomeTimedOut},
 		{javamethods.ErrRefused, outcomeRefused},

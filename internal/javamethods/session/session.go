@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/javamethods"
 	"github.com/callbraid/callbraid/internal/javamethods/process"
 	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
@@ -283,7 +284,7 @@ func (s *Session) startResets(now time.Time) {
 	if s.check.doubted || !r.isDue(now) {
 		return
 	}
-	if r.needsCleaning(len(s.jobs)) {
+	if !s.link.OneLayer && r.needsCleaning(len(s.jobs)) {
 		r.cleaning = true
 		s.endForReset()
 	}
@@ -380,6 +381,9 @@ func (s *Session) schedule(r *run, how outcome, now time.Time) {
 		s.events.Problem(Unsupported, j.Task, r.err)
 	case outcomeUnmatched:
 		j.due = now.Add(s.Reconnect.MaxInterval)
+		if errors.Is(r.err, javamethods.ErrUnmatched) && !r.isStarting() {
+			s.reportUnmatched(j)
+		}
 	case outcomeRefused:
 		j.due = now.Add(j.pauses.Pause())
 		message := "The server could not carry out a command: the receiver sends it again"
@@ -389,6 +393,7 @@ func (s *Session) schedule(r *run, how outcome, now time.Time) {
 		}
 		if since, due := j.refusing.Count(now); due && !r.isStarting() {
 			s.Logger.Warn(message, append(j.LogFields(), zap.Error(r.err), zap.Int("times_since_last_line", since))...)
+			s.events.Problem(Refused, j.Task, r.err)
 		}
 	case outcomeLost, outcomeTimedOut:
 		pause := j.pauses.Pause()

@@ -72,6 +72,8 @@ type Events interface {
 	// Tree receives a traced call. Stack receives a call of a stack task.
 	Tree(*javamethods.Tree)
 	Stack(*task.Task, *javamethods.CallStack)
+	// Watch receives a watched value.
+	Watch(*task.Task, *javamethods.Watch)
 	// Call receives a recorded call.
 	Call(*Call)
 	// Class and Method receive new and changed ones of a list. Gone receives the name of one that a complete list no
@@ -110,6 +112,8 @@ const (
 // Call is a recorded call.
 type Call struct {
 	javamethods.Record
+	// Task is the task of the call; nil means that it is of a list of all clients' calls.
+	Task     *task.Task
 	Received time.Time
 	// Traced means that a command has a call tree of the same call.
 	Traced bool
@@ -127,7 +131,8 @@ const (
 	TimedOut
 	// Unsupported means that the server does not know the command.
 	Unsupported
-	// Refused means that the server refused the command after it seemed to have begun.
+	// Refused means that the server refused the command. An order whose command is refused is no problem, unless the
+	// command seemed to have begun.
 	Refused
 )
 

@@ -196,6 +196,13 @@ func (w *Work) Commands() int64 { return w.commands.Load() }
 // HasLeftovers reports whether commands may have left instrumentation in classes.
 func (w *Work) HasLeftovers() bool { return len(w.resets.owed) > 0 }
 
+// Owe adds classes that may have instrumentation. It may be called only between sessions.
+func (w *Work) Owe(classes []javamethods.Classes) {
+	for _, of := range classes {
+		w.resets.owe(of)
+	}
+}
+
 // Restore sends the owed resets over a new link, once, if the process is still the same.
 func (w *Work) Restore(ctx context.Context, l *Link) {
 	// A process that does not identify itself counts as the same.
@@ -435,7 +442,7 @@ func reportsCall(reply javamethods.Reply) bool {
 				return true
 			}
 		}
-	case *javamethods.Tree, *javamethods.CallStack, *javamethods.Record:
+	case *javamethods.Tree, *javamethods.CallStack, *javamethods.Watch, *javamethods.Record, *javamethods.RecordDetail:
 		return true
 	}
 	return false
@@ -458,8 +465,16 @@ func (r *run) handle(reply javamethods.Reply, checked bool) {
 		if r.count() {
 			w.events.Stack(t, reply)
 		}
+	case *javamethods.Watch:
+		if r.count() {
+			w.events.Watch(t, reply)
+		}
 	case *javamethods.Record:
 		r.record(reply)
+	case *javamethods.RecordDetail:
+		if r.count() {
+			w.events.Call(&Call{Record: reply.Record, Task: t, Received: w.Now(), Detail: reply})
+		}
 	case *javamethods.Class:
 		if r.count() {
 			if change := w.process.Class(list, reply); change != process.Unchanged {

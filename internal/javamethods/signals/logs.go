@@ -206,6 +206,44 @@ func (l *Logs) Stack(of *Origin, by Command, stack *javamethods.CallStack) {
 	})
 }
 
+// Watch forwards a watched value.
+func (l *Logs) Watch(of *Origin, by Command, w *javamethods.Watch) {
+	l.ForwardEvent(of, Event{l.events.watch, w.Value, plog.SeverityNumberInfo, w.Time}, func(m pcommon.Map) {
+		l.PutCommand(m, by)
+		m.PutStr(attributeFunction, text.Short(w.Class+"."+w.Method))
+		receiverkit.PutNew(m, l.names.watchPoint, text.Short(w.Point))
+		if w.HasCost {
+			m.PutDouble(l.names.duration, w.Cost.Seconds())
+		}
+	})
+}
+
+// Record forwards a recorded call with its detail. Its time is the end of the call.
+func (l *Logs) Record(of *Origin, by Command, call *session.Call) {
+	name := text.Short(call.Class + "." + call.Method)
+	e := Event{l.events.record, name, plog.SeverityNumberInfo, call.Time}
+	if call.Threw {
+		e.Severity = plog.SeverityNumberError
+	}
+	l.ForwardEvent(of, e, func(m pcommon.Map) {
+		l.PutCommand(m, by)
+		m.PutStr(attributeFunction, name)
+		m.PutInt(l.names.callIndex, call.Index)
+		receiverkit.PutNew(m, l.names.callObject, text.Short(call.Object))
+		if !call.Untimed {
+			m.PutDouble(l.names.duration, call.Cost.Seconds())
+		}
+		putTexts(m, l.names.callParameters, call.Detail.Parameters)
+		receiverkit.PutNew(m, l.names.callReturn, text.Short(call.Detail.Return))
+		if call.Threw {
+			first, _, _ := strings.Cut(call.Detail.Exception, "\n")
+			kind, message, _ := strings.Cut(first, ": ")
+			receiverkit.PutNew(m, attributeExceptionType, text.Short(kind))
+			receiverkit.PutNew(m, attributeExceptionMessage, text.Short(message))
+		}
+	})
+}
+
 // nativeLine is the line number of native methods.
 const nativeLine = -2
 

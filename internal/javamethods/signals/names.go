@@ -30,7 +30,7 @@ const (
 
 // eventNames are the names of log records of one tracer.
 type eventNames struct {
-	connected, restarted, gone, stack, class, method, classGone, methodGone, unmatched, timedOut, unsupported, refused string
+	connected, restarted, gone, stack, watch, record, class, method, classGone, methodGone, unmatched, timedOut, unsupported, refused string
 }
 
 // attributeNames are the names of attributes of one tracer.
@@ -45,6 +45,8 @@ type attributeNames struct {
 	estimated, foreignTrace string
 	// Of recorded calls.
 	recordIndex, recordProcess, recordObject, recordSimple string
+	// Of values at calls, and of recorded calls that are log records.
+	duration, watchPoint, callIndex, callObject, callParameters, callReturn string
 	// Of servers.
 	lifetime, version, protocol string
 }
@@ -57,6 +59,8 @@ func newNames(tracer string) (eventNames, attributeNames) {
 			restarted:   n + "server.restarted",
 			gone:        n + "server.gone",
 			stack:       n + "stack",
+			watch:       n + "watch",
+			record:      n + "record",
 			class:       n + "class",
 			method:      n + "method",
 			classGone:   n + "class.gone",
@@ -66,29 +70,35 @@ func newNames(tracer string) (eventNames, attributeNames) {
 			unsupported: n + "command.unsupported",
 			refused:     n + "command.refused",
 		}, attributeNames{
-			command:       n + "command",
-			pattern:       n + "pattern",
-			change:        n + "change",
-			modifier:      n + "modifier",
-			annotations:   n + "annotations",
-			codeSource:    n + "class.code_source",
-			kinds:         n + "class.kinds",
-			super:         n + "class.super",
-			interfaces:    n + "class.interfaces",
-			loaders:       n + "class.loaders",
-			fields:        n + "class.fields",
-			parameters:    n + "method.parameters",
-			returns:       n + "method.return",
-			exceptions:    n + "method.exceptions",
-			err:           n + "error.message",
-			lifetime:      n + "server.connected_for",
-			estimated:     n + "time.estimated",
-			foreignTrace:  n + "trace_id",
-			recordIndex:   n + "tt.index",
-			recordProcess: n + "tt.process_id",
-			recordObject:  n + "tt.object",
-			recordSimple:  n + "tt.class.is_simple",
-			version:       n + "server.version",
-			protocol:      n + "server.protocol",
+			command:        n + "command",
+			pattern:        n + "pattern",
+			change:         n + "change",
+			modifier:       n + "modifier",
+			annotations:    n + "annotations",
+			codeSource:     n + "class.code_source",
+			kinds:          n + "class.kinds",
+			super:          n + "class.super",
+			interfaces:     n + "class.interfaces",
+			loaders:        n + "class.loaders",
+			fields:         n + "class.fields",
+			parameters:     n + "method.parameters",
+			returns:        n + "method.return",
+			exceptions:     n + "method.exceptions",
+			err:            n + "error.message",
+			lifetime:       n + "server.connected_for",
+			estimated:      n + "time.estimated",
+			foreignTrace:   n + "trace_id",
+			recordIndex:    n + "tt.index",
+			recordProcess:  n + "tt.process_id",
+			recordObject:   n + "tt.object",
+			recordSimple:   n + "tt.class.is_simple",
+			duration:       n + "duration",
+			watchPoint:     n + "watch.point",
+			callIndex:      n + "record.index",
+			callObject:     n + "record.object",
+			callParameters: n + "record.parameters",
+			callReturn:     n + "record.return",
+			version:        n + "server.version",
+			protocol:       n + "server.protocol",
 		}
 }

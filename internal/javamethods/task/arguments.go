@@ -4,6 +4,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -99,4 +100,10 @@ func MonitorOf(arguments agentcontrol.Arguments) MonitorConfig {
 func CallsOf(arguments agentcontrol.Arguments) CallsConfig {
 	limit, _ := arguments.Integer(argumentLimit)
 	return CallsConfig{TargetConfig: TargetOf(arguments), Limit: int(limit)}
+}
+
+// ClassesOf returns the classes of an operator's arguments. Without a pattern they are all classes.
+func ClassesOf(arguments agentcontrol.Arguments) (javamethods.Classes, error) {
+	pattern, err := Pattern("arguments."+argumentClass, cmp.Or(arguments.Text(argumentClass), "*"), "com.example.*")
+	return javamethods.Classes{Pattern: pattern, Regexp: arguments.Boolean(argumentRegexp)}, err
 }

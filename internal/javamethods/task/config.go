@@ -45,6 +45,25 @@ type CallsConfig struct {
 	Limit int `mapstructure:"limit"`
 }
 
+// List collects configured tasks and their errors.
+type List struct {
+	tasks []*Task
+	err   error
+}
+
+// Add adds a task and its error. A kind must not have the same patterns twice.
+func (l *List) Add(t *Task, err error) {
+	for _, other := range l.tasks {
+		if err == nil && other.Kind == t.Kind && other.Pattern == t.Pattern {
+			err = fmt.Errorf("%s has the patterns %s twice: name them once", t.Kind, t.Pattern)
+		}
+	}
+	l.tasks, l.err = append(l.tasks, t), errors.Join(l.err, err)
+}
+
+// Tasks returns the tasks, and all errors.
+func (l *List) Tasks() ([]*Task, error) { return l.tasks, l.err }
+
 // Task returns the task. The error names the field.
 func (m *MonitorConfig) Task(field string) (*Task, error) {
 	target, err := m.Target(field)

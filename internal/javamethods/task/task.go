@@ -20,6 +20,7 @@ const (
 	Monitor Kind = iota
 	Trace
 	Stack
+	Watch
 	Records
 	// RecordList lists the recorded calls of all clients, where the protocol has no command that records.
 	RecordList
@@ -27,7 +28,7 @@ const (
 	Methods
 )
 
-var names = [...]string{"monitor", "trace", "stack", "tt", "tt", "classes", "methods"}
+var names = [...]string{"monitor", "trace", "stack", "watch", "tt", "tt", "classes", "methods"}
 
 func (k Kind) String() string { return names[k] }
 
@@ -62,6 +63,9 @@ type Task struct {
 	Every time.Duration
 	// Fields lists the fields of classes too.
 	Fields bool
+	// Own returns the command of a task with the rest of its limit, in the words of the only tracer that has its options.
+	// Nil means that the fields above are all options.
+	Own func(t *Task, limit javamethods.Limit) javamethods.Command
 
 	// Number identifies the task within its server; the first is 1.
 	Number int
@@ -72,6 +76,9 @@ type Task struct {
 
 // Command returns the server's command for the task, with the rest of its limit; 0 means no limit.
 func (t *Task) Command(limit javamethods.Limit) javamethods.Command {
+	if t.Own != nil {
+		return t.Own(t, limit)
+	}
 	return t.CommandFor(t.Target, limit)
 }
 

@@ -7,7 +7,7 @@
 package servermemory
 
 import (
-	"net"
+	"io"
 	"sync"
 
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
@@ -38,7 +38,7 @@ type Shortage struct {
 
 // Buffer has the bytes of a connection's buffers.
 type Buffer struct {
-	conn  net.Conn
+	conn  io.Closer
 	bytes int
 }
 
@@ -125,7 +125,7 @@ func (m *Memory) change(more int) error {
 }
 
 // Connected returns the Buffer of a new connection.
-func (m *Memory) Connected(conn net.Conn) *Buffer {
+func (m *Memory) Connected(conn io.Closer) *Buffer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := &Buffer{conn: conn}

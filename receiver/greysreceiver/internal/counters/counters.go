@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
 
-// Counters are the receiver's own metrics. They implement [session.Counters]. Several goroutines may use them.
+// Counters are the receiver's own metrics. They implement [server.Counters]. Several goroutines may use them.
 type Counters struct {
 	builder *metadata.TelemetryBuilder
 }
@@ -59,12 +59,6 @@ func (c *Counters) ServersConnected(change int64) {
 func (c *Counters) ConnectionFailed() {
 	increase(c.builder.ReceiverGreysConnectionFailures, 1, "", "")
 }
-
-// Reasons for which a server is disconnected.
-const (
-	ReasonBudget = "memory_budget"
-	ReasonServer = "max_server_memory"
-)
 
 // Disconnected counts a server that is disconnected, by its reason.
 func (c *Counters) Disconnected(reason string) {

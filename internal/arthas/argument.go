@@ -22,13 +22,16 @@ const MaxExpressionBytes = 4096
 func NewPattern(text string) (javamethods.Pattern, error) {
 	p, err := javamethods.NewPattern(text)
 	if err == nil {
-		err = checkArgument("pattern", text)
+		err = CheckPattern(p)
 	}
 	if err != nil {
 		return javamethods.Pattern{}, err
 	}
 	return p, nil
 }
+
+// CheckPattern returns an error if a command line cannot hold a pattern.
+func CheckPattern(p javamethods.Pattern) error { return checkArgument("pattern", p.String()) }
 
 // Expression is an OGNL expression. The server runs it inside the traced program, where it can do everything, so only
 // an operator may write one. It is one argument of a command. The zero value is no expression.

@@ -35,6 +35,9 @@ type Settings struct {
 	// Doubt is how long the server may be silent about the first request before the client looks whether it is another
 	// server; default 2 s.
 	Doubt time.Duration
+	// Reserve counts more bytes of memory for answers and their results, or fewer. An error ends the request. Nil counts
+	// nothing. Results of a page count until the next pull, and those of [Client.Exec] until it returns.
+	Reserve func(more int) error
 	// UserID is a name for the client, which the server shows in its log since 4.2.
 	UserID string
 }
@@ -136,6 +139,7 @@ func (c *Client) Exec(ctx context.Context, command Command, limit time.Duration)
 	if err != nil {
 		return Execution{}, err
 	}
+	defer answer.held.release()
 	e.Elapsed = time.Since(e.Sent)
 	e.TimedOut, e.Incomplete = answer.timeExpired, !answer.timeExpired
 	for _, it := range answer.items {
@@ -232,18 +236,40 @@ type answer struct {
 	timeExpired           bool
 	created               time.Time
 	items                 []item
+	// held is the memory of the answer.
+	held held
+}
+
+// held is memory that is counted.
+type held struct {
+	// reserve is nil if nothing is counted.
+	reserve func(more int) error
+	bytes   int
+}
+
+// more counts more bytes, also if there is no room for them.
+func (h *held) more(bytes int) error {
+	if h.reserve == nil {
+		return nil
+	}
+	h.bytes += bytes
+	return h.reserve(bytes)
+}
+
+func (h *held) release() {
+	if h.bytes > 0 {
+		_ = h.reserve(-h.bytes)
+		h.bytes = 0
+	}
 }
 
 // call sends a request, and returns the answer if the server carried out the request. The server may wait for a time.
 func (c *Client) call(ctx context.Context, req request, wait time.Duration, names *javamethods.Names) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+c.settings.Timeout)
 	defer cancel()
-	body, err := c.exchange(ctx, req)
+	a, err := c.exchange(ctx, req, names)
 	if err != nil {
-		return answer{}, c.failed(req.Action, err)
-	}
-	a, err := c.decode(body, names)
-	if err != nil {
+		a.held.release()
 		return answer{}, c.failed(req.Action, err)
 	}
 	switch a.state {
@@ -254,8 +280,10 @@ func (c *Client) call(ctx context.Context, req request, wait time.Duration, name
 			return a, nil
 		}
 	case "":
+		a.held.release()
 		return answer{}, c.failed(req.Action, fmt.Errorf("%w: it has no state", ErrNotArthas))
 	}
+	a.held.release()
 	return answer{}, c.failed(req.Action, &RefusedError{State: a.state, Message: a.message})
 }
 
@@ -263,28 +291,55 @@ func (c *Client) failed(action string, err error) error {
 	return &RequestError{Peer: c.peer, Action: action, Err: err}
 }
 
-// exchange sends a request and returns the body of its answer.
-func (c *Client) exchange(ctx context.Context, req request) ([]byte, error) {
+// exchange sends a request and returns its answer. The memory of the answer counts also after an error.
+func (c *Client) exchange(ctx context.Context, req request, names *javamethods.Names) (a answer, err error) {
+	a.held.reserve = c.settings.Reserve
 	body, err := json.Marshal(req)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return a, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	c.addCookie(r)
 	response, err := c.http.Do(r)
 	if err != nil {
-		return nil, explain(err)
+		return a, explain(err)
 	}
 	defer response.Body.Close()
 	c.storeCookie(response)
 	if err := checkStatus(response); err != nil {
-		return nil, err
+		return a, err
 	}
-	received, err := io.ReadAll(io.LimitReader(response.Body, c.settings.MaxAnswer+1))
+	received, err := c.read(response.Body, &a.held)
+	if err != nil {
+		return a, err
+	}
+	return c.decode(received, a.held, names)
+}
+
+// memoryOfByte is the memory of a byte of an answer, with that of the copies while the answer grows, and of its texts.
+const memoryOfByte = 4
+
+// countedReader counts the memory of what it reads.
+type countedReader struct {
+	io.Reader
+	held *held
+}
+
+func (r countedReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if full := r.held.more(n * memoryOfByte); full != nil {
+		return n, full
+	}
+	return n, err
+}
+
+// read reads the body of an answer.
+func (c *Client) read(body io.Reader, counted *held) ([]byte, error) {
+	received, err := io.ReadAll(io.LimitReader(countedReader{body, counted}, c.settings.MaxAnswer+1))
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, fmt.Errorf("%w after %d bytes", ErrCut, len(received))
@@ -365,10 +420,12 @@ func withoutPort(err error) error {
 	}
 }
 
-// decode reads an answer.
-func (c *Client) decode(body []byte, names *javamethods.Names) (answer, error) {
-	r := &reader{data: body, names: names}
+// decode decodes an answer. counted is the memory that counts for it so far.
+func (c *Client) decode(body []byte, counted held, names *javamethods.Names) (answer, error) {
+	r := &reader{data: body, names: names, held: &counted}
 	a := r.answer()
+	r.reserve()
+	a.held = counted
 	if r.err == nil && r.next() != 0 {
 		r.unexpected("the end of the answer")
 	}

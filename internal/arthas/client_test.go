@@ -5,12 +5,14 @@ package arthas_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/arthas/sim/arthasserver"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 func clientOf(t *testing.T, address string, settings arthas.Settings) *arthas.Client {
@@ -440,4 +443,40 @@ func TestACallThatBeganBeforeItsClassWasInstrumentedHasNoDuration(t *testing.T) 
 		assert.EqualValues(t, 1, unbegun)
 		assert.Equal(t, []arthas.Cost{{}, {Duration: time.Nanosecond, Known: true}}, costs)
 	}
+}
+
+// The memory of a page counts until the next pull, and that of other answers until they are read.
+func TestTheMemoryOfAnswersIsCounted(t *testing.T) {
+	var counted, most atomic.Int64
+	server := arthasserver.New(arthasserver.Settings{Classes: map[string][]string{"demo.Shop": {"buy"}}, PullWait: time.Millisecond, Gather: time.Millisecond})
+	listening := httptest.NewServer(server)
+	t.Cleanup(listening.Close)
+	t.Cleanup(server.Close)
+	full := errors.New("no room")
+	var limit int64 = 1 << 30
+	client := clientOf(t, listening.URL, arthas.Settings{Reserve: func(more int) error {
+		now := counted.Add(int64(more))
+		most.Store(max(most.Load(), now))
+		if now > limit {
+			return full
+		}
+		return nil
+	}})
+	_, err := client.Exec(t.Context(), arthas.JVMCommand{}, time.Second)
+	require.NoError(t, err)
+	assert.Zero(t, counted.Load())
+	assert.Greater(t, most.Load(), int64(1000))
+	session, err := client.Open(t.Context())
+	require.NoError(t, err)
+	assert.Positive(t, counted.Load())
+	class, err := arthas.NewPattern("demo.*")
+	require.NoError(t, err)
+	job, err := session.Start(t.Context(), arthas.StackCommand{Target: arthas.Target{Target: javamethods.Target{Class: class, Method: class}}})
+	require.NoError(t, err)
+	limit = counted.Load()
+	_, err = job.Pull(t.Context())
+	require.ErrorIs(t, err, full)
+	require.NoError(t, session.Close(t.Context()))
+	session.Forget()
+	assert.Zero(t, counted.Load())
 }

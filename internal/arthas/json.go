@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
 )
@@ -53,6 +54,29 @@ type reader struct {
 	ignored, cut int64
 	scratch      []byte
 	names        *javamethods.Names
+	// held counts the memory of objects and arrays; nil counts nothing. uncounted is not in it so far.
+	held      *held
+	uncounted int
+}
+
+// memoryOfObject is the memory of the largest element of a result, a call of a trace.
+const memoryOfObject = int(unsafe.Sizeof(TraceNode{}))
+
+// countedAtOnce is the memory that is counted together.
+const countedAtOnce = 64 << 10
+
+// reserve counts the memory of objects. It reports whether there is room.
+func (r *reader) reserve() bool {
+	bytes := r.uncounted
+	r.uncounted = 0
+	if r.held == nil {
+		return true
+	}
+	err := r.held.more(bytes)
+	if err != nil && r.err == nil {
+		r.err = err
+	}
+	return err == nil
 }
 
 func (r *reader) fail(position int, expected, received string) {
@@ -119,6 +143,9 @@ func (r *reader) literal(word string) bool {
 func (r *reader) enter() bool {
 	if r.depth >= maxNesting {
 		r.fail(r.at, fmt.Sprintf("at most %d nested objects and arrays", maxNesting), "more")
+		return false
+	}
+	if r.uncounted += memoryOfObject; r.uncounted >= countedAtOnce && !r.reserve() {
 		return false
 	}
 	r.depth++

@@ -50,7 +50,7 @@ func TestAnswersThatAreNotOfArthas(t *testing.T) {
 		{`{` + strings.Repeat(`"a":1,`, 1) + manyKeys(maxFields) + `}`, `expected at most 64 fields, received more`},
 	} {
 		c := &Client{}
-		_, err := c.decode([]byte(tt.body), &javamethods.Names{})
+		_, err := c.decode([]byte(tt.body), held{}, &javamethods.Names{})
 		var malformed *MalformedError
 		require.ErrorAs(t, err, &malformed, tt.body[:min(80, len(tt.body))])
 		assert.Contains(t, err.Error(), tt.problem)
@@ -67,7 +67,7 @@ func manyKeys(n int) string {
 
 func TestTooManyValuesAreRefused(t *testing.T) {
 	c := &Client{}
-	_, err := c.decode([]byte(`{"x":[`+strings.Repeat("1,", maxValues)+`1]}`), &javamethods.Names{})
+	_, err := c.decode([]byte(`{"x":[`+strings.Repeat("1,", maxValues)+`1]}`), held{}, &javamethods.Names{})
 	assert.ErrorContains(t, err, "expected at most 1048576 values, received more")
 }
 
@@ -228,7 +228,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		c := &Client{}
-		a, err := c.decode(body, &javamethods.Names{})
+		a, err := c.decode(body, held{}, &javamethods.Names{})
 		if err == nil && !json.Valid(body) {
 			t.Errorf("package json does not accept %q", body)
 		}
@@ -260,7 +260,7 @@ func BenchmarkTraces(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := c.decode([]byte(body), names); err != nil {
+		if _, err := c.decode([]byte(body), held{}, names); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -271,7 +271,7 @@ func TestATraceTreeCostsFewAllocations(t *testing.T) {
 	body := []byte(`{"body":{"results":[{"type":"trace","root":{"children":[` + strings.Repeat(node+",", 999) + node + `]}}]}}`)
 	c, names := &Client{}, &javamethods.Names{}
 	allocations := testing.AllocsPerRun(5, func() {
-		if _, err := c.decode(body, names); err != nil {
+		if _, err := c.decode(body, held{}, names); err != nil {
 			t.Error(err)
 		}
 	})

@@ -35,8 +35,9 @@ type Session struct {
 	client *Client
 	id     string
 	server Server
-	// names are of the goroutine that pulls.
+	// names are of the goroutine that pulls, and so is page, the memory of the last page with that of the names.
 	names javamethods.Names
+	page  held
 	// hash is the seed of recent.
 	hash maphash.Seed
 
@@ -111,6 +112,7 @@ func (c *Client) Open(ctx context.Context) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.held.release()
 	s := c.session(a.sessionID, a.consumerID)
 	if err := s.greet(ctx, sent); err != nil {
 		// The session has no job, and expires by itself.
@@ -126,11 +128,12 @@ func (c *Client) Join(ctx context.Context, sessionID string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.held.release()
 	return c.session(sessionID, a.consumerID), nil
 }
 
 func (c *Client) session(id, consumer string) *Session {
-	return &Session{client: c, id: id, consumer: consumer, hash: maphash.MakeSeed()}
+	return &Session{client: c, id: id, consumer: consumer, hash: maphash.MakeSeed(), page: held{reserve: c.settings.Reserve}}
 }
 
 // greet pulls the first page, which has the server's local time, and asks for the instant of it.
@@ -144,6 +147,7 @@ func (s *Session) greet(ctx context.Context, sent time.Time) error {
 	if err != nil {
 		return err
 	}
+	info.held.release()
 	for _, it := range a.items {
 		if w, is := it.result.(*welcome); is {
 			s.server = Server{ProcessID: w.processID, Version: w.version, MainClass: w.mainClass}
@@ -189,6 +193,7 @@ func (s *Session) Start(ctx context.Context, command Command) (*Job, error) {
 		j.limit = l.limit().results()
 	}
 	a, err := s.client.call(ctx, request{Action: "async_exec", SessionID: s.id, Command: text}, 0, &javamethods.Names{})
+	a.held.release()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -232,6 +237,7 @@ func notCarriedOut(err error) bool {
 // Interrupt ends the job that runs in the session, also one that another client started. It is no error if none runs.
 func (s *Session) Interrupt(ctx context.Context) error {
 	a, err := s.client.call(ctx, request{Action: "interrupt_job", SessionID: s.id}, 0, &javamethods.Names{})
+	a.held.release()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -264,6 +270,9 @@ func (s *Session) lost(err error) {
 	}
 }
 
+// Forget stops counting the memory of the last page. No pull may follow.
+func (s *Session) Forget() { s.page.release() }
+
 // Close closes the session, and ends its job. It is no error if the server does not have it any more. The job leaves its
 // classes instrumented.
 func (s *Session) Close(ctx context.Context) error {
@@ -274,7 +283,8 @@ func (s *Session) Close(ctx context.Context) error {
 	if !known {
 		return nil
 	}
-	_, err := s.client.call(ctx, request{Action: "close_session", SessionID: s.id}, 0, &javamethods.Names{})
+	a, err := s.client.call(ctx, request{Action: "close_session", SessionID: s.id}, 0, &javamethods.Names{})
+	a.held.release()
 	if err != nil && !errors.Is(err, ErrSessionNotFound) {
 		return err
 	}
@@ -291,6 +301,7 @@ func (s *Session) Close(ctx context.Context) error {
 // those that it has pulled before.
 func (s *Session) Rejoin(ctx context.Context) error {
 	a, err := s.client.call(ctx, request{Action: "join_session", SessionID: s.id}, 0, &javamethods.Names{})
+	a.held.release()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if errors.Is(err, ErrSessionNotFound) {
@@ -317,7 +328,11 @@ func (s *Session) pull(ctx context.Context, consumer string) (answer, error) {
 		return answer{}, errNotSent
 	}
 	defer func() { <-s.client.pulls }()
-	return s.client.call(ctx, request{Action: "pull_results", SessionID: s.id, ConsumerID: consumer}, pullWait, &s.names)
+	s.page.release()
+	a, err := s.client.call(ctx, request{Action: "pull_results", SessionID: s.id, ConsumerID: consumer}, pullWait, &s.names)
+	s.page.bytes = a.held.bytes
+	_ = s.page.more(s.names.Bytes()) // the next answer has the error
+	return a, err
 }
 
 // errNotSent means that the context ended before the request was sent.

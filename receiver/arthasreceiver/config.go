@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/config/configopaque"
 
 	"github.com/callbraid/callbraid/internal/arthas"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/metadata"
 )
@@ -69,11 +70,8 @@ type ServerConfig struct {
 
 // TargetConfig selects methods of classes.
 type TargetConfig struct {
-	// Class matches qualified names of classes. Method matches names of methods, <init> for constructors.
-	Class  string `mapstructure:"class"`
-	Method string `mapstructure:"method"`
-	// Regexp makes both Java regular expressions.
-	Regexp bool `mapstructure:"regexp"`
+	// TargetConfig has the patterns. <init> is the name of constructors.
+	task.TargetConfig `mapstructure:",squash"`
 	// Exclude matches names of classes that are left out; empty means none.
 	Exclude string `mapstructure:"exclude"`
 	// MaxClasses is the maximum number of matching classes; 0 means the server's 50. If more match, the server
@@ -125,6 +123,9 @@ type JVMConfig struct {
 // LimitsConfig limits the memory and the data of servers. The queues are for all servers together; the other limits are
 // for each server.
 type LimitsConfig struct {
+	// MaxServerMemory limits the memory of a server in bytes: its answers, and the sums of its methods. Beyond it the
+	// receiver disconnects the server for a while.
+	MaxServerMemory int `mapstructure:"max_server_memory"`
 	// MaxAnswerBytes limits an answer. A longer one is lost.
 	MaxAnswerBytes int `mapstructure:"max_answer_bytes"`
 	// MaxCommands limits the commands. Each has a session, with a thread in the program.
@@ -142,14 +143,9 @@ type LimitsConfig struct {
 type RetryConfig = receiverkit.RetryConfig
 
 const (
-	defaultCycle = 10 * time.Second
-	maxCycle     = 24 * time.Hour
-	defaultCalls = 100
 	// maxRecords limits recorded calls: they stay in the memory of the program.
 	maxRecords = 1000
 	maxDepth   = 4
-	// unlimited is the value for no limit.
-	unlimited = -1
 
 	mib = 1 << 20
 )
@@ -161,12 +157,13 @@ func createDefaultConfig() *Config {
 		MaxPolls:      arthas.DefaultPulls,
 		Reconnect:     receiverkit.DefaultReconnect(),
 		Limits: LimitsConfig{
-			MaxAnswerBytes: arthas.DefaultMaxAnswer,
-			MaxCommands:    16,
-			MaxMethods:     2000,
-			MaxTreeNodes:   10_000,
-			LogLimits:      receiverkit.LogLimits{MaxQueuedLogs: 100_000, MaxQueuedLogBytes: 64 * mib},
-			SpanLimits:     receiverkit.SpanLimits{MaxQueuedSpans: 100_000, MaxQueuedSpanBytes: 64 * mib},
+			MaxServerMemory: 256 * mib,
+			MaxAnswerBytes:  arthas.DefaultMaxAnswer,
+			MaxCommands:     16,
+			MaxMethods:      2000,
+			MaxTreeNodes:    10_000,
+			LogLimits:       receiverkit.LogLimits{MaxQueuedLogs: 100_000, MaxQueuedLogBytes: 64 * mib},
+			SpanLimits:      receiverkit.SpanLimits{MaxQueuedSpans: 100_000, MaxQueuedSpanBytes: 64 * mib},
 		},
 		Config:               receiverkit.DefaultConfig(),
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),

@@ -15,7 +15,9 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/callbraid/callbraid/internal/arthas"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/link"
 )
 
 func TestAllSettingsAreRead(t *testing.T) {
@@ -25,27 +27,26 @@ func TestAllSettingsAreRead(t *testing.T) {
 	require.NoError(t, conf.Unmarshal(config))
 	require.NoError(t, confmap.Validate(config))
 	want := createDefaultConfig()
-	target := func(class, method string) TargetConfig { return TargetConfig{Class: class, Method: method} }
 	want.Servers = []ServerConfig{{Username: "arthas", Password: "secret", ServiceName: "shop"}, {}}
 	want.Servers[0].ClientConfig, want.Servers[1].ClientConfig = config.Servers[0].ClientConfig, config.Servers[1].ClientConfig
 	assert.Equal(t, "https://shop.example:8563", config.Servers[0].Endpoint)
 	assert.Equal(t, 20*time.Second, config.Servers[0].Timeout)
 	assert.True(t, config.Servers[0].TLS.InsecureSkipVerify)
 	assert.Equal(t, "http://[::1]:7000", config.Servers[1].Endpoint)
-	shop := target("com.example.Shop", "checkout")
-	want.Monitors = []MonitorConfig{{TargetConfig: TargetConfig{Class: "com.example.*", Method: "*", Exclude: "com.example.Test*", MaxClasses: 5}, Cycle: 30 * time.Second}}
+	shop := on("com.example.Shop", "checkout")
+	want.Monitors = []MonitorConfig{{TargetConfig: TargetConfig{TargetConfig: task.TargetConfig{Class: "com.example.*", Method: "*"}, Exclude: "com.example.Test*", MaxClasses: 5}, Cycle: 30 * time.Second}}
 	want.Traces = []TraceConfig{{CallsConfig: CallsConfig{TargetConfig: shop, Limit: 7}, JDKMethods: true}}
 	want.Traces[0].LongerThan = 10 * time.Millisecond
-	want.Stacks = []CallsConfig{{TargetConfig: TargetConfig{Class: `com\.example\..*`, Method: "get.*", Regexp: true}, Limit: -1}}
+	want.Stacks = []CallsConfig{{TargetConfig: TargetConfig{TargetConfig: task.TargetConfig{Class: `com\.example\..*`, Method: "get.*", Regexp: true}}, Limit: -1}}
 	want.Watches = []WatchConfig{{CallsConfig: CallsConfig{TargetConfig: shop}, Points: []string{"exception", "finish"}, Expression: "{params[0]}", Depth: 2}}
-	want.Records = []CallsConfig{{TargetConfig: target("com.example.Pay", "charge"), Limit: 8}}
+	want.Records = []CallsConfig{{TargetConfig: on("com.example.Pay", "charge"), Limit: 8}}
 	want.JVM.Interval, want.ServiceName, want.PollInterval, want.MaxPolls = 15*time.Second, "all", 300*time.Millisecond, 2
 	want.StateInterval = 20 * time.Second
 	storage := component.MustNewID("file_storage")
 	want.Storage = &storage
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
 	want.Limits = LimitsConfig{
-		MaxAnswerBytes: 65536, MaxCommands: 10, MaxMethods: 11, MaxTreeNodes: 12,
+		MaxServerMemory: 4 * mib, MaxAnswerBytes: 65536, MaxCommands: 10, MaxMethods: 11, MaxTreeNodes: 12,
 		LogLimits:  receiverkit.LogLimits{MaxQueuedLogs: 13, MaxQueuedLogBytes: mib + 1},
 		SpanLimits: receiverkit.SpanLimits{MaxQueuedSpans: 14, MaxQueuedSpanBytes: mib + 2},
 	}
@@ -67,7 +68,7 @@ func TestCommandsOfTheConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	var lines []string
 	for _, of := range tasks {
-		line, err := arthas.CommandLine(of.Command(of.Limit))
+		line, err := arthas.CommandLine(of.Command(of.Limit).(link.Command).Command)
 		require.NoError(t, err)
 		lines = append(lines, line)
 	}
@@ -81,7 +82,6 @@ func TestCommandsOfTheConfiguration(t *testing.T) {
 }
 
 func TestErrorsNameTheFieldAndTheRemedy(t *testing.T) {
-	shop := TargetConfig{Class: "demo.Shop", Method: "buy"}
 	for name, tt := range map[string]struct {
 		change func(*Config)
 		want   string
@@ -96,7 +96,7 @@ func TestErrorsNameTheFieldAndTheRemedy(t *testing.T) {
 		"no user":              {func(c *Config) { c.Servers[0].Password = "x" }, "servers[0].password is set without username"},
 		"no password":          {func(c *Config) { c.Servers[0].Username = "x" }, "servers[0].username is set without password"},
 		"a colon":              {func(c *Config) { c.Servers[0].Username, c.Servers[0].Password = "a:b", "x" }, "servers[0].username has a colon"},
-		"nothing to ask":       {func(c *Config) { c.Monitors = nil }, "monitors, traces, stacks, watches, records and jvm are empty: set one of them"},
+		"little memory":        {func(c *Config) { c.Limits.MaxServerMemory = 1 }, "limits.max_server_memory"},
 		"a part of a cycle":    {func(c *Config) { c.Monitors[0].Cycle = 1500 * time.Millisecond }, "monitors[0].cycle is 1.5s: set it to whole seconds, 1s to 24h"},
 		"another command":      {func(c *Config) { c.Monitors[0].Class = "a b" }, `monitors[0].class: pattern "a b" has ' ' at byte 1`},
 		"a pipe":               {func(c *Config) { c.Monitors[0].Method = "|" }, `monitors[0].method: pattern "|" begins or ends with a vertical bar`},

@@ -11,14 +11,20 @@
 //
 //	config.go, tasks.go     configuration, and its tasks
 //	receiver.go             start and shutdown of all servers
-//	  internal/session      one server: identify, end old sessions, run commands, restore classes
+//	server.go, steering.go  the settings of one server, and its commands for operators
+//	  javamethods/server    one server: connect, identify, run sessions, and again after a pause
+//	  javamethods/session   one session: commands, resets, orders of operators
+//	  internal/link         a command in its session of Arthas, and sessions that are left
 //	  internal/remembered   the open sessions, in memory and in a storage extension
-//	output.go               results of a server, to the queues of the pipelines
-//	  traces.go, logs.go    results as spans and log records
+//	  javamethods/process   sums of one process
+//	  javamethods/signals   results as spans, log records and points, with the queues to the pipelines
+//	jvm.go                  the state of the JVM, by interval
 //	metrics.go              the state of a process as metrics
+//
+// Package internal/javamethods has what the receiver for Greys shares.
 //
 // # Goroutines
 //
 // Each server has one goroutine, and one more for each command and for the state of the JVM. The goroutine of a command
-// owns its session. Each signal has a goroutine that forwards it.
+// owns its session of Arthas. Each signal has a goroutine that forwards it.
 package arthasreceiver

@@ -4,15 +4,12 @@
 package arthasreceiver
 
 import (
-	"encoding/json"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"github.com/callbraid/callbraid/internal/arthas"
-	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/server"
 	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
@@ -21,20 +18,17 @@ import (
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/metadata"
 )
 
-// processState is a snapshot of a process for metrics.
+// processState is a snapshot of a process for metrics. jvm is nil if it is unknown.
 type processState struct {
-	origin  *signals.Origin
-	methods []process.MethodState
-	// dashboard and properties are nil if they are unknown.
-	dashboard  *arthas.Dashboard
-	properties *arthas.JVM
+	server.State
+	jvm *jvmState
 }
 
 // points returns the estimated number of data points of a state.
 func (s *processState) points() int {
-	n := 3 * len(s.methods)
-	if s.dashboard != nil {
-		n += 10 + 3*len(s.dashboard.Pools) + 2*len(s.dashboard.Collectors)
+	n := 5 * len(s.Methods)
+	if s.jvm != nil {
+		n += 20 + 3*len(s.jvm.pools) + 2*len(s.jvm.collectors)
 	}
 	return n
 }
@@ -42,9 +36,9 @@ func (s *processState) points() int {
 // metricsLoop forwards metrics of the servers at an interval.
 type metricsLoop struct {
 	*handover.Metrics[processState]
-	now                   func() time.Time
-	builder               *metadata.MetricsBuilder
-	calls, failures, time metricseries.Settings
+	now     func() time.Time
+	builder *metadata.MetricsBuilder
+	methods signals.MethodSeries
 }
 
 // maxOver limits the processes that have ended since the last collection.
@@ -55,12 +49,18 @@ func newMetricsLoop(run *receiverkit.Run, config *Config, own *counters.Counters
 	of := &config.Metrics
 	m := &metricsLoop{
 		now: run.Now, builder: metadata.NewMetricsBuilder(config.MetricsBuilderConfig, run.Settings),
-		calls: metricseries.NewSettings("java.method.calls", of.JavaMethodCalls.AggregationStrategy, of.JavaMethodCalls.EnabledAttributes,
-			metadata.JavaMethodCallsMetricAttributeKeyCodeFunctionName, metadata.JavaMethodCallsMetricAttributeKeyJavaClass),
-		failures: metricseries.NewSettings("java.method.failures", of.JavaMethodFailures.AggregationStrategy, of.JavaMethodFailures.EnabledAttributes,
-			metadata.JavaMethodFailuresMetricAttributeKeyCodeFunctionName, metadata.JavaMethodFailuresMetricAttributeKeyJavaClass),
-		time: metricseries.NewSettings("java.method.time", of.JavaMethodTime.AggregationStrategy, of.JavaMethodTime.EnabledAttributes,
-			metadata.JavaMethodTimeMetricAttributeKeyCodeFunctionName, metadata.JavaMethodTimeMetricAttributeKeyJavaClass),
+		methods: signals.MethodSeries{
+			Calls: metricseries.NewSettings("java.method.calls", of.JavaMethodCalls.AggregationStrategy, of.JavaMethodCalls.EnabledAttributes,
+				metadata.JavaMethodCallsMetricAttributeKeyCodeFunctionName, metadata.JavaMethodCallsMetricAttributeKeyJavaClass),
+			Failures: metricseries.NewSettings("java.method.failures", of.JavaMethodFailures.AggregationStrategy, of.JavaMethodFailures.EnabledAttributes,
+				metadata.JavaMethodFailuresMetricAttributeKeyCodeFunctionName, metadata.JavaMethodFailuresMetricAttributeKeyJavaClass),
+			Time: metricseries.NewSettings("java.method.time", of.JavaMethodTime.AggregationStrategy, of.JavaMethodTime.EnabledAttributes,
+				metadata.JavaMethodTimeMetricAttributeKeyCodeFunctionName, metadata.JavaMethodTimeMetricAttributeKeyJavaClass),
+			Mean: metricseries.NewSettings("java.method.duration.mean", of.JavaMethodDurationMean.AggregationStrategy, of.JavaMethodDurationMean.EnabledAttributes,
+				metadata.JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName, metadata.JavaMethodDurationMeanMetricAttributeKeyJavaClass),
+			Ratio: metricseries.NewSettings("java.method.failure_ratio", of.JavaMethodFailureRatio.AggregationStrategy, of.JavaMethodFailureRatio.EnabledAttributes,
+				metadata.JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName, metadata.JavaMethodFailureRatioMetricAttributeKeyJavaClass),
+		},
 	}
 	m.Metrics = receiverkit.NewMetrics(run, handover.MetricsSettings[processState]{
 		Living:   living,
@@ -76,89 +76,58 @@ func (m *metricsLoop) metrics(states []processState, at time.Time) pmetric.Metri
 	metrics := pmetric.NewMetrics()
 	for i := range states {
 		s := &states[i]
-		others := m.recordMethods(s, now)
-		made := m.emit(s, s.origin.Begun).ResourceMetrics()
+		others := m.methods.Record(m.builder, s.Methods, s.Over, now)
+		made := m.emit(s, s.Origin.Begun).ResourceMetrics()
 		for _, of := range made.All() {
 			for _, appendOthers := range others {
 				appendOthers(of.ScopeMetrics().At(0).Metrics())
 			}
 		}
 		made.MoveAndAppendTo(metrics.ResourceMetrics())
-		if s.dashboard == nil {
+		if s.jvm == nil {
 			continue
 		}
 		// These sums began with the JVM.
-		m.recordJVM(s, now)
-		m.emit(s, at.Add(-s.dashboard.Runtime.Uptime)).ResourceMetrics().MoveAndAppendTo(metrics.ResourceMetrics())
+		m.recordJVM(s.jvm, now)
+		m.emit(s, at.Add(-s.jvm.runtime.Uptime)).ResourceMetrics().MoveAndAppendTo(metrics.ResourceMetrics())
 	}
 	return metrics
 }
 
 func (m *metricsLoop) emit(s *processState, since time.Time) pmetric.Metrics {
-	return m.builder.Emit(metadata.WithResource(s.origin.Resource), metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(since)))
-}
-
-// recordMethods records the first point of each metric that has a point for each method. It returns functions that
-// append the other points.
-func (m *metricsLoop) recordMethods(s *processState, now pcommon.Timestamp) []func(pmetric.MetricSlice) {
-	b, n := m.builder, len(s.methods)
-	calls, failures := metricseries.New[int64](m.calls, n), metricseries.New[int64](m.failures, n)
-	seconds := metricseries.New[float64](m.time, n)
-	for i := range s.methods {
-		of := &s.methods[i]
-		calls.Add(of.Calls, of.Function, of.Class)
-		failures.Add(of.Failures, of.Function, of.Class)
-		seconds.Add(of.Seconds, of.Function, of.Class)
-	}
-	calls.First(func(v int64, key metricseries.Key) { b.RecordJavaMethodCallsDataPoint(now, v, key[0], key[1]) })
-	failures.First(func(v int64, key metricseries.Key) { b.RecordJavaMethodFailuresDataPoint(now, v, key[0], key[1]) })
-	seconds.First(func(v float64, key metricseries.Key) { b.RecordJavaMethodTimeDataPoint(now, v, key[0], key[1]) })
-	return []func(pmetric.MetricSlice){calls.AppendOthers, failures.AppendOthers, seconds.AppendOthers}
+	return m.builder.Emit(metadata.WithResource(s.Origin.Resource), metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(since)))
 }
 
 // recordJVM records the state of the JVM.
-func (m *metricsLoop) recordJVM(s *processState, now pcommon.Timestamp) {
-	m.recordMemory(s.dashboard, now)
-	m.recordThreads(s.dashboard, now)
+func (m *metricsLoop) recordJVM(s *jvmState, now pcommon.Timestamp) {
 	b := m.builder
-	runtime := &s.dashboard.Runtime
-	if runtime.Processors > 0 {
-		b.RecordJvmCPUCountDataPoint(now, runtime.Processors)
+	m.recordMemory(s, now)
+	for g, n := range s.threads {
+		b.RecordJvmThreadCountDataPoint(now, n, g.daemon, g.state)
 	}
-	if runtime.HasLoadAverage {
-		b.RecordJvmSystemCPULoad1mDataPoint(now, runtime.LoadAverage)
+	if s.runtime.Processors > 0 {
+		b.RecordJvmCPUCountDataPoint(now, s.runtime.Processors)
 	}
-	if s.properties == nil {
-		return
+	if s.runtime.HasLoadAverage {
+		b.RecordJvmSystemCPULoad1mDataPoint(now, s.runtime.LoadAverage)
 	}
-	for i := range s.properties.Properties {
-		p := &s.properties.Properties[i]
-		var value int64
-		if json.Unmarshal([]byte(p.JSON), &value) != nil {
-			continue
-		}
-		switch p.Name {
-		case "LOADED-CLASS-COUNT":
-			b.RecordJvmClassCountDataPoint(now, value)
-		case "TOTAL-LOADED-CLASS-COUNT":
-			b.RecordJvmClassLoadedDataPoint(now, value)
-		case "UNLOADED-CLASS-COUNT":
-			b.RecordJvmClassUnloadedDataPoint(now, value)
+	for name, record := range map[string]func(pcommon.Timestamp, int64){
+		classesLoaded: b.RecordJvmClassCountDataPoint, classesEverLoaded: b.RecordJvmClassLoadedDataPoint, classesUnloaded: b.RecordJvmClassUnloadedDataPoint,
+	} {
+		if n, known := s.classes[name]; known {
+			record(now, n)
 		}
 	}
 }
 
-// maxPools limits the pools and the collectors of a JVM, which has about ten.
-const maxPools = 100
-
 // recordMemory records memory pools and garbage collectors. The pools with the name of their kind are sums.
-func (m *metricsLoop) recordMemory(d *arthas.Dashboard, now pcommon.Timestamp) {
+func (m *metricsLoop) recordMemory(s *jvmState, now pcommon.Timestamp) {
 	b := m.builder
 	types := map[string]metadata.AttributeJvmMemoryType{
 		"heap": metadata.AttributeJvmMemoryTypeHeap, "nonheap": metadata.AttributeJvmMemoryTypeNonHeap,
 	}
-	for i := range d.Pools[:min(len(d.Pools), maxPools)] {
-		p := &d.Pools[i]
+	for i := range s.pools {
+		p := &s.pools[i]
 		kind, known := types[p.Kind]
 		if !known || p.Name == p.Kind {
 			continue
@@ -169,28 +138,9 @@ func (m *metricsLoop) recordMemory(d *arthas.Dashboard, now pcommon.Timestamp) {
 			b.RecordJvmMemoryLimitDataPoint(now, p.Max, p.Name, kind)
 		}
 	}
-	for i := range d.Collectors[:min(len(d.Collectors), maxPools)] {
-		c := &d.Collectors[i]
+	for i := range s.collectors {
+		c := &s.collectors[i]
 		b.RecordArthasGcCollectionsDataPoint(now, c.Collections, c.Name)
 		b.RecordArthasGcTimeDataPoint(now, c.Time.Seconds(), c.Name)
-	}
-}
-
-// recordThreads records the Java threads by state.
-func (m *metricsLoop) recordThreads(d *arthas.Dashboard, now pcommon.Timestamp) {
-	type group struct {
-		daemon bool
-		state  metadata.AttributeJvmThreadState
-	}
-	threads := map[group]int64{}
-	for i := range d.Threads {
-		t := &d.Threads[i]
-		state, known := metadata.MapAttributeJvmThreadState[strings.ToLower(t.State)]
-		if t.ID > 0 && known {
-			threads[group{t.Daemon, state}]++
-		}
-	}
-	for g, n := range threads {
-		m.builder.RecordJvmThreadCountDataPoint(now, n, g.daemon, g.state)
 	}
 }

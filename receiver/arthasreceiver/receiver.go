@@ -5,6 +5,7 @@ package arthasreceiver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -12,21 +13,21 @@ import (
 	"go.opentelemetry.io/collector/receiver"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/javamethods/signals"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/remembered"
-	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/session"
-	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/task"
 )
 
 // arthasReceiver runs the servers of one configuration, for all signals.
 type arthasReceiver struct {
 	env     *environment
-	outputs []*output
+	servers []*arthasServer
+	// unregister removes the servers from the extensions.
+	unregister []func()
 	// clients and stored are closed at the end.
 	clients []*http.Client
 	stored  storage.Client
@@ -59,9 +60,13 @@ func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Recei
 	return &receiverkit.Receiver{Kit: kit, Protocol: &arthasReceiver{env: &environment{Kit: kit, config: config, counters: own}}}, nil
 }
 
-// Start starts the goroutines of all servers. A server that cannot be reached is tried again.
+// Start starts the goroutines of all servers. A server that cannot be reached is tried again. A configuration that asks
+// nothing is an error, unless operators can start tasks.
 func (r *arthasReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 	env, config := r.env, r.env.config
+	if len(run.Agents) == 0 && config.asksNothing() {
+		return errNothing
+	}
 	env.run = run
 	if config.Storage != nil {
 		var err error
@@ -69,72 +74,31 @@ func (r *arthasReceiver) Start(ctx context.Context, run *receiverkit.Run) error 
 			return err
 		}
 	}
-	tasks, err := config.tasks()
-	if err != nil {
-		return err
-	}
-	var servers []*session.Server
+	env.spans = signals.NewSpans(run, metadata.Type.String(), config.Limits.SpanLimits, env.counters.SpansDropped)
+	env.logs = signals.NewLogs(run, metadata.Type.String(), eventswitch.Off(config.Events), config.Limits.LogLimits, env.counters.LogRecordsDropped)
 	for i := range config.Servers {
+		tasks, err := config.tasks() // each server has its own
+		if err != nil {
+			return err
+		}
 		s, err := r.newServer(ctx, &config.Servers[i], tasks)
 		if err != nil {
 			return fmt.Errorf("servers[%d]: %w", i, err)
 		}
-		servers = append(servers, s)
+		r.servers = append(r.servers, s)
 	}
-	env.spans = signals.NewSpans(run, metadata.Type.String(), config.Limits.SpanLimits, env.counters.SpansDropped)
-	env.logs = signals.NewLogs(run, metadata.Type.String(), eventswitch.Off(config.Events), config.Limits.LogLimits, env.counters.LogRecordsDropped)
 	env.metrics = newMetricsLoop(run, config, env.counters, r.living)
-	for i, s := range servers {
+	for i, s := range r.servers {
+		if unregister := s.Register(); unregister != nil {
+			r.unregister = append(r.unregister, unregister)
+		}
 		run.Logger.Info("Following an Arthas server", zap.String("endpoint", config.Servers[i].Endpoint))
-		run.Go(func() { s.Run(run.Serving) })
+		run.Go(func() { s.Follow(run.Serving) })
 	}
 	return nil
 }
 
-// newServer returns a server with those tasks whose results a pipeline accepts.
-func (r *arthasReceiver) newServer(ctx context.Context, config *ServerConfig, tasks []*task.Task) (*session.Server, error) {
-	env := r.env
-	settings := config.ClientConfig
-	timeout := settings.Timeout
-	settings.Timeout = 0 // the client has a timeout for each request, beyond the time that the server waits
-	transport, err := settings.ToClient(ctx, env.run.Collector.GetExtensions(), env.Settings.TelemetrySettings)
-	if err != nil {
-		return nil, err
-	}
-	r.clients = append(r.clients, transport)
-	if config.Username != "" {
-		transport.Transport = &basicAuth{transport.Transport, config.Username, string(config.Password)}
-	}
-	client, err := arthas.NewClient(transport, config.Endpoint, arthas.Settings{
-		MaxAnswer: int64(env.config.Limits.MaxAnswerBytes), Timeout: timeout, Pulls: env.config.MaxPolls, UserID: "callbraid",
-	})
-	if err != nil {
-		return nil, err
-	}
-	logger := env.Logger.With(zap.String("server", config.Endpoint))
-	store, err := remembered.New(ctx, r.stored, config.Endpoint, func(err error) {
-		logger.Warn("The storage extension did not store the open sessions: a killed collector would leave them open", zap.Error(err))
-	})
-	if err != nil {
-		return nil, err
-	}
-	out := newOutput(env, config, logger)
-	r.outputs = append(r.outputs, out)
-	interval := env.config.JVM.Interval
-	if env.run.Next.Metrics == nil {
-		interval = 0
-	}
-	var wanted []*task.Task
-	for _, t := range tasks {
-		if env.forwards(t.Kind) {
-			wanted = append(wanted, t)
-		}
-	}
-	return session.New(session.Settings{
-		Client: client, Tasks: wanted, JVMInterval: interval, PollInterval: env.config.PollInterval, StateInterval: env.config.StateInterval, Reconnect: env.config.Reconnect,
-		Store: store, Leaving: env.run.Leaving, Output: out, Logger: logger, Now: env.Now,
-	}), nil
-}
+var errNothing = errors.New("monitors, traces, stacks, watches, records and jvm are empty: set one of them, or configure the extension agent_control, so that operators can start tasks")
 
 // forwards reports whether a pipeline accepts the results of a kind of task. Without one the receiver does not
 // instrument the program.
@@ -149,38 +113,28 @@ func (e *environment) forwards(kind task.Kind) bool {
 	}
 }
 
-// basicAuth adds a user and a password to requests.
-type basicAuth struct {
-	next           http.RoundTripper
-	user, password string
-}
-
-// RoundTrip sends a copy of the request with the header.
-func (b *basicAuth) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.SetBasicAuth(b.user, b.password)
-	return b.next.RoundTrip(r)
-}
-
-// CloseIdleConnections closes those of the next one.
-func (b *basicAuth) CloseIdleConnections() {
-	if closer, is := b.next.(interface{ CloseIdleConnections() }); is {
-		closer.CloseIdleConnections()
-	}
-}
-
 // living returns the states of all processes that are connected, or were connected since the last call.
 func (r *arthasReceiver) living() (states []processState) {
-	for _, o := range r.outputs {
-		if state, ok := o.state(); ok {
-			states = append(states, state)
+	for _, s := range r.servers {
+		state, ok := s.State()
+		if !ok {
+			continue
 		}
+		of := processState{State: state}
+		if !state.Over {
+			of.jvm = s.jvm.state(state.Origin)
+		}
+		states = append(states, of)
 	}
 	return states
 }
 
-// Stop does nothing: the goroutine of each server ends its sessions.
-func (r *arthasReceiver) Stop() {}
+// Stop removes the servers from the extensions. The goroutine of each server ends its sessions.
+func (r *arthasReceiver) Stop() {
+	for _, unregister := range r.unregister {
+		unregister()
+	}
+}
 
 // Close closes idle connections and the storage, and ends the receiver's own metrics.
 func (r *arthasReceiver) Close(ctx context.Context) error {

@@ -22,7 +22,8 @@ import (
 	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/arthas/sim/arthasserver"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	methodsession "github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/remembered"
@@ -36,8 +37,8 @@ type bed struct {
 	receiver *arthasReceiver
 }
 
-// newServer returns a simulated server with short times.
-func newServer(t *testing.T, change func(*arthasserver.Settings)) (*arthasserver.Server, string) {
+// newPlayed returns a simulated server with short times.
+func newPlayed(change func(*arthasserver.Settings)) *arthasserver.Server {
 	settings := arthasserver.Settings{
 		Classes:  map[string][]string{"demo.Shop": {"buy", "row"}, "demo.Pay": {"charge"}},
 		PullWait: 50 * time.Millisecond, Gather: 5 * time.Millisecond, Second: 200 * time.Millisecond,
@@ -45,7 +46,12 @@ func newServer(t *testing.T, change func(*arthasserver.Settings)) (*arthasserver
 	if change != nil {
 		change(&settings)
 	}
-	server := arthasserver.New(settings)
+	return arthasserver.New(settings)
+}
+
+// newServer returns a simulated server that listens until the end of the test.
+func newServer(t *testing.T, change func(*arthasserver.Settings)) (*arthasserver.Server, string) {
+	server := newPlayed(change)
 	listening := httptest.NewServer(server)
 	t.Cleanup(listening.Close)
 	t.Cleanup(server.Close)
@@ -53,7 +59,7 @@ func newServer(t *testing.T, change func(*arthasserver.Settings)) (*arthasserver
 }
 
 // newBed returns a receiver that is not started.
-func newBed(t *testing.T, server *arthasserver.Server, endpoint string, change func(*Config)) *bed {
+func newBed(t testing.TB, server *arthasserver.Server, endpoint string, change func(*Config)) *bed {
 	b := &bed{Bed: receivertestbed.New(t, metadata.Type), server: server, endpoint: endpoint}
 	config := createDefaultConfig()
 	config.Servers = []ServerConfig{{}}
@@ -98,7 +104,12 @@ func pointsOf(m pmetric.Metric) pmetric.NumberDataPointSlice {
 	return m.Gauge().DataPoints()
 }
 
-var shop = TargetConfig{Class: "demo.Shop", Method: "buy"}
+// on selects methods of classes.
+func on(class, method string) TargetConfig {
+	return TargetConfig{TargetConfig: task.TargetConfig{Class: class, Method: method}}
+}
+
+var shop = on("demo.Shop", "buy")
 
 func buy(cost time.Duration) arthasserver.Call {
 	return arthasserver.Call{
@@ -119,7 +130,7 @@ func (b *bed) awaitRestored() {
 func TestAllResultsArriveAndTheProgramIsRestored(t *testing.T) {
 	server, endpoint := newServer(t, nil)
 	b := newBed(t, server, endpoint, func(c *Config) {
-		c.Monitors = []MonitorConfig{{TargetConfig: TargetConfig{Class: "demo.*", Method: "buy"}, Cycle: time.Second}}
+		c.Monitors = []MonitorConfig{{TargetConfig: on("demo.*", "buy"), Cycle: time.Second}}
 		c.Traces = []TraceConfig{{CallsConfig: CallsConfig{TargetConfig: shop, Limit: 3}}}
 		c.Stacks = []CallsConfig{{TargetConfig: shop, Limit: 2}}
 		c.Watches = []WatchConfig{{CallsConfig: CallsConfig{TargetConfig: shop, Limit: -1}}}
@@ -129,7 +140,7 @@ func TestAllResultsArriveAndTheProgramIsRestored(t *testing.T) {
 	b.Start()
 	b.Await("all results", func() bool {
 		server.Call(buy(20 * time.Millisecond))
-		return len(b.Spans()) >= 6 && len(b.Records("arthas.stack")) >= 2 && len(b.Records(eventWatch)) >= 2 && len(b.Records(eventRecord)) >= 4 &&
+		return len(b.Spans()) >= 6 && len(b.Records("arthas.stack")) >= 2 && len(b.Records("arthas.watch")) >= 2 && len(b.Records("arthas.record")) >= 4 &&
 			len(b.points("java.method.calls")) > 0 && len(b.points("jvm.memory.used")) > 0
 	})
 	assert.Greater(t, b.points("java.method.calls")["demo.Shop.buy"], 0.0)
@@ -143,8 +154,8 @@ func TestAllResultsArriveAndTheProgramIsRestored(t *testing.T) {
 	require.Len(t, gone, 1)
 	assert.Equal(t, "The server is no longer asked", gone[0].Body().Str())
 	why, _ := gone[0].Attributes().Get("arthas.error.message")
-	assert.Equal(t, methodsession.ErrShutdown.Error(), why.Str())
-	assert.Len(t, b.Records(eventRecord), 4)
+	assert.Equal(t, session.ErrShutdown.Error(), why.Str())
+	assert.Len(t, b.Records("arthas.record"), 4)
 	_, polls := server.Requests()
 	assert.Equal(t, 1, polls, "open polls at the same time")
 }
@@ -176,7 +187,7 @@ func TestSumsContinueInTheSameProcessAndBeginAgainInAnother(t *testing.T) {
 	server.Call(buy(time.Millisecond))
 	b.Await("two calls", func() bool { return b.points("java.method.calls")["demo.Shop.buy"] == 2 })
 	server.Inject("pull_results", arthasserver.FaultHTML)
-	b.Await("the end of the old session", func() bool { return b.Counter("leftover_sessions") == 1 })
+	b.Await("a lost command", func() bool { return b.Points()["commands{outcome=lost}"] == 1 })
 	b.Await("a job", running)
 	server.Call(buy(time.Millisecond))
 	b.Await("three calls", func() bool { return b.points("java.method.calls")["demo.Shop.buy"] == 3 })
@@ -192,11 +203,11 @@ func TestSumsContinueInTheSameProcessAndBeginAgainInAnother(t *testing.T) {
 func TestAPatternWithoutAMatchIsTriedAgain(t *testing.T) {
 	server, endpoint := newServer(t, nil)
 	b := newBed(t, server, endpoint, func(c *Config) {
-		c.Stacks = []CallsConfig{{TargetConfig: TargetConfig{Class: "demo.None", Method: "*"}}}
+		c.Stacks = []CallsConfig{{TargetConfig: on("demo.None", "*")}}
 	})
 	b.Start()
 	b.AwaitRecords("arthas.pattern.unmatched", 1)
-	const unmatched = "A pattern matches no class or method, or its expression is wrong. The receiver tries it again"
+	const unmatched = "A pattern matches no class or method: the receiver tries again"
 	b.AwaitLine(unmatched)
 	b.Await("another try", func() bool { actions, _ := server.Requests(); return actions["async_exec"] > 2 })
 	b.Shutdown()
@@ -209,7 +220,7 @@ func TestTheReasonOfAFailureIsALine(t *testing.T) {
 	server, endpoint := newServer(t, func(s *arthasserver.Settings) { s.Username, s.Password, s.LocalToo = "arthas", "secret", true })
 	b := newBed(t, server, endpoint, func(c *Config) { c.JVM.Interval = time.Second })
 	b.Start()
-	const lost = "The server cannot be reached, or was lost. The receiver tries again"
+	const lost = "The server cannot be reached, or was lost: the receiver tries again"
 	line := b.AwaitLine(lost)
 	assert.Contains(t, line.ContextMap()["error"], arthas.ErrUnauthorized.Error())
 	b.Shutdown()

@@ -7,90 +7,92 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/task"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
+	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/link"
 )
 
 // tasks returns the configured tasks. Errors name the fields.
 func (c *Config) tasks() ([]*task.Task, error) {
-	var all []*task.Task
-	var wrong error
-	add := func(t task.Task, err error) {
-		t.Number = len(all) + 1
-		for _, other := range all {
-			if err == nil && other.Kind == t.Kind && other.Pattern == t.Pattern {
-				err = fmt.Errorf("%v has the patterns %s twice: name them once", t.Kind, t.Pattern)
-			}
-		}
-		all, wrong = append(all, &t), errors.Join(wrong, err)
-	}
+	var all task.List
 	for i := range c.Monitors {
-		add(c.Monitors[i].task(fmt.Sprintf("monitors[%d]", i)))
+		all.Add(c.Monitors[i].task(fmt.Sprintf("monitors[%d]", i)))
 	}
 	for i := range c.Traces {
-		t, err := c.Traces[i].CallsConfig.task(fmt.Sprintf("traces[%d]", i), task.Trace)
-		t.JDKMethods = c.Traces[i].JDKMethods
-		add(t, err)
+		all.Add(c.Traces[i].task(fmt.Sprintf("traces[%d]", i)))
 	}
 	for i := range c.Stacks {
-		add(c.Stacks[i].task(fmt.Sprintf("stacks[%d]", i), task.Stack))
+		all.Add(c.Stacks[i].stacks(fmt.Sprintf("stacks[%d]", i)))
 	}
 	for i := range c.Watches {
-		add(c.Watches[i].task(fmt.Sprintf("watches[%d]", i)))
+		all.Add(c.Watches[i].task(fmt.Sprintf("watches[%d]", i)))
 	}
 	for i := range c.Records {
-		field := fmt.Sprintf("records[%d]", i)
-		t, err := c.Records[i].task(field, task.Record)
-		if t.Limit == task.Unlimited || t.Limit > maxRecords {
-			err = errors.Join(err, fmt.Errorf("%s.limit is %d: set it to 1 to %d, because recorded calls stay in the memory of the program", field, c.Records[i].Limit, maxRecords))
+		all.Add(c.Records[i].records(fmt.Sprintf("records[%d]", i)))
+	}
+	return all.Tasks()
+}
+
+// own makes a task with the options of Arthas. command returns its command with the rest of the limit.
+func own(t *task.Task, command func(t *task.Task, limit arthas.Limit) arthas.Command) *task.Task {
+	t.Own = func(t *task.Task, rest javamethods.Limit) javamethods.Command {
+		limit := arthas.Limit(rest)
+		if rest == 0 {
+			limit = arthas.MaxLimit
 		}
-		add(t, err)
+		return link.Command{Command: command(t, limit), Classes: t.Classes(), Cycle: t.Cycle}
 	}
-	return all, wrong
+	return t
 }
 
-func (m *MonitorConfig) task(field string) (task.Task, error) {
-	t, err := m.TargetConfig.task(field, task.Monitor)
-	t.Cycle = m.Cycle
-	switch {
-	case m.Cycle == 0:
-		t.Cycle = defaultCycle
-	case m.Cycle%time.Second != 0 || m.Cycle < time.Second || m.Cycle > maxCycle:
-		err = errors.Join(err, fmt.Errorf("%s.cycle is %v: set it to whole seconds, 1s to 24h", field, m.Cycle))
-	}
-	return t, err
+func (m *MonitorConfig) task(field string) (*task.Task, error) {
+	shared := task.MonitorConfig{TargetConfig: m.TargetConfig.TargetConfig, Cycle: m.Cycle}
+	t, err := shared.Task(field)
+	target, condition, wrong := m.options(field, t)
+	return own(t, func(t *task.Task, limit arthas.Limit) arthas.Command {
+		return arthas.MonitorCommand{Target: target, Cycle: t.Cycle, Limit: limit, Condition: condition}
+	}), errors.Join(err, wrong)
 }
 
-func (c *CallsConfig) task(field string, kind task.Kind) (task.Task, error) {
-	t, err := c.TargetConfig.task(field, kind)
-	switch {
-	case c.Limit == 0:
-		t.Limit = defaultCalls
-	case c.Limit == unlimited:
-		t.Limit = task.Unlimited
-	case c.Limit < 0 || c.Limit > math.MaxInt32:
-		err = errors.Join(err, fmt.Errorf("%s.limit is %d: set it to 1 to %d, or to %d for none", field, c.Limit, math.MaxInt32, unlimited))
-	default:
-		t.Limit = int64(c.Limit)
-	}
-	return t, err
+func (c *TraceConfig) task(field string) (*task.Task, error) {
+	t, target, condition, err := c.calls(field, task.Trace)
+	return own(t, func(_ *task.Task, limit arthas.Limit) arthas.Command {
+		return arthas.TraceCommand{Target: target, Limit: limit, Condition: condition, JDKMethods: c.JDKMethods}
+	}), err
 }
 
-func (w *WatchConfig) task(field string) (task.Task, error) {
-	t, err := w.CallsConfig.task(field, task.Watch)
+func (c *CallsConfig) stacks(field string) (*task.Task, error) {
+	t, target, condition, err := c.calls(field, task.Stack)
+	return own(t, func(_ *task.Task, limit arthas.Limit) arthas.Command {
+		return arthas.StackCommand{Target: target, Limit: limit, Condition: condition}
+	}), err
+}
+
+func (c *CallsConfig) records(field string) (*task.Task, error) {
+	t, target, condition, err := c.calls(field, task.Records)
+	if c.Limit == task.Unlimited || c.Limit > maxRecords {
+		err = errors.Join(err, fmt.Errorf("%s.limit is %d: set it to 1 to %d, because recorded calls stay in the memory of the program", field, c.Limit, maxRecords))
+	}
+	return own(t, func(_ *task.Task, limit arthas.Limit) arthas.Command {
+		return arthas.RecordCommand{Target: target, Limit: limit, Condition: condition}
+	}), err
+}
+
+func (w *WatchConfig) task(field string) (*task.Task, error) {
+	t, target, condition, err := w.calls(field, task.Watch)
+	command := arthas.WatchCommand{Target: target, Depth: int32(w.Depth), Condition: condition}
 	for _, point := range w.Points {
 		switch point {
 		case "before":
-			t.Before = true
+			command.Before = true
 		case "success":
-			t.Success = true
+			command.Success = true
 		case "exception":
-			t.Exception = true
+			command.Exception = true
 		case "finish":
-			t.Finish = true
+			command.Finish = true
 		default:
 			err = errors.Join(err, fmt.Errorf("%s.points has %q: set it to before, success, exception or finish", field, point))
 		}
@@ -98,8 +100,7 @@ func (w *WatchConfig) task(field string) (task.Task, error) {
 	if w.Depth < 0 || w.Depth > maxDepth {
 		err = errors.Join(err, fmt.Errorf("%s.depth is %d: set it to 1 to %d, or to 0 for the server's 1", field, w.Depth, maxDepth))
 	}
-	t.Depth = int32(w.Depth)
-	if w.Expression != "" || t.Condition != (arthas.Expression{}) {
+	if w.Expression != "" || condition != (arthas.Expression{}) {
 		// A condition needs a value. This is the server's own.
 		const parametersObjectResult = "{params, target, returnObj}"
 		text := w.Expression
@@ -110,42 +111,49 @@ func (w *WatchConfig) task(field string) (task.Task, error) {
 		if wrong != nil {
 			err = errors.Join(err, fmt.Errorf("%s.expression: %w", field, wrong))
 		}
-		t.Value = value
+		command.Value = value
 	}
-	return t, err
+	return own(t, func(_ *task.Task, limit arthas.Limit) arthas.Command {
+		limited := command
+		limited.Limit = limit
+		return limited
+	}), err
 }
 
-// task returns a task with the patterns. The error names the field.
-func (c *TargetConfig) task(field string, kind task.Kind) (task.Task, error) {
-	class, err := pattern(field+".class", c.Class, "com.example.*")
-	method, wrong := pattern(field+".method", c.Method, "*")
-	err = errors.Join(err, wrong)
-	t := task.Task{Kind: kind, Pattern: c.Class + " " + c.Method}
-	t.Target = arthas.Target{Target: javamethods.Target{Class: class, Method: method, Regexp: c.Regexp}}
-	if c.Regexp {
-		t.Pattern += " (regexp)"
+// calls returns a task of single calls with the options of its target.
+func (c *CallsConfig) calls(field string, kind task.Kind) (*task.Task, arthas.Target, arthas.Expression, error) {
+	shared := task.CallsConfig{TargetConfig: c.TargetConfig.TargetConfig, Limit: c.Limit}
+	t, err := shared.Task(field, kind)
+	target, condition, wrong := c.options(field, t)
+	return t, target, condition, errors.Join(err, wrong)
+}
+
+// options returns the target of a task with Arthas' options, and its condition. The error names the field.
+func (c *TargetConfig) options(field string, t *task.Task) (target arthas.Target, condition arthas.Expression, err error) {
+	target.Target = t.Target
+	for _, p := range []struct {
+		name    string
+		pattern javamethods.Pattern
+	}{{"class", target.Class}, {"method", target.Method}} {
+		if wrong := arthas.CheckPattern(p.pattern); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%s.%s: %w: set it to a pattern of names", field, p.name, wrong))
+		}
 	}
 	if c.Exclude != "" {
-		t.Target.Exclude, wrong = pattern(field+".exclude", c.Exclude, "com.example.Test*")
-		err = errors.Join(err, wrong)
+		var wrong error
+		if target.Exclude, wrong = arthas.NewPattern(c.Exclude); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%s.exclude: %w: set it to a pattern of names, such as com.example.Test*", field, wrong))
+		}
 	}
 	if c.MaxClasses < 0 || c.MaxClasses > math.MaxInt32 {
 		err = errors.Join(err, fmt.Errorf("%s.max_classes is %d: set it to 1 to %d, or to 0 for the server's 50", field, c.MaxClasses, math.MaxInt32))
 	}
-	t.Target.MaxClasses = int32(c.MaxClasses)
+	target.MaxClasses = int32(c.MaxClasses)
 	switch {
 	case c.LongerThan < 0:
 		err = errors.Join(err, fmt.Errorf("%s.longer_than is %v: set it to at least 0", field, c.LongerThan))
 	case c.LongerThan > 0:
-		t.Condition = arthas.LongerThan(c.LongerThan)
+		condition = arthas.LongerThan(c.LongerThan)
 	}
-	return t, err
-}
-
-func pattern(field, text, example string) (javamethods.Pattern, error) {
-	p, err := arthas.NewPattern(text)
-	if err != nil {
-		return p, fmt.Errorf("%s: %w: set it to a pattern of names, such as %s", field, err, example)
-	}
-	return p, nil
+	return target, condition, err
 }

@@ -24,9 +24,6 @@ func (c *Config) Validate() error {
 	if len(tasks) > c.Limits.MaxCommands {
 		err = errors.Join(err, fmt.Errorf("monitors, traces, stacks, watches and records have %d commands together: use patterns that match more, or raise limits.max_commands, which is %d", len(tasks), c.Limits.MaxCommands))
 	}
-	if len(tasks) == 0 && c.JVM.Interval == 0 && err == nil {
-		err = errors.New("monitors, traces, stacks, watches, records and jvm are empty: set one of them")
-	}
 	if c.JVM.Interval != 0 {
 		err = errors.Join(err, setting.Within("jvm.interval", c.JVM.Interval, time.Second, time.Hour))
 	}
@@ -40,6 +37,11 @@ func (c *Config) Validate() error {
 		c.Limits.validate(),
 		c.ValidateCommon(),
 	)
+}
+
+// asksNothing reports whether the configuration has no tasks, and no requests for the state of the JVM.
+func (c *Config) asksNothing() bool {
+	return len(c.Monitors)+len(c.Traces)+len(c.Stacks)+len(c.Watches)+len(c.Records) == 0 && c.JVM.Interval == 0
 }
 
 const exampleEndpoint = "http://localhost:8563"
@@ -97,6 +99,7 @@ func (s *ServerConfig) validate(field string) error {
 
 func (c *LimitsConfig) validate() error {
 	return errors.Join(
+		setting.Between("limits.max_server_memory", c.MaxServerMemory, mib, 1<<40),
 		setting.Between("limits.max_answer_bytes", c.MaxAnswerBytes, 64<<10, 1<<30),
 		setting.Between("limits.max_commands", c.MaxCommands, 1, 100),
 		setting.Between("limits.max_methods", c.MaxMethods, 1, 1_000_000),

@@ -43,7 +43,7 @@ func TestEveryEventOfGreysIsDeclared(t *testing.T) {
 // Arthas has no lists of classes.
 func TestEveryEventOfArthasIsDeclared(t *testing.T) {
 	n, _ := newNames("arthas")
-	want := []string{n.connected, n.gone, n.refused, n.restarted, n.stack, n.unmatched, n.record, n.watch}
+	want := []string{agentcontrol.EventName, n.connected, n.gone, n.refused, n.restarted, n.stack, n.unmatched, n.record, n.watch}
 	slices.Sort(want)
 	assert.Equal(t, want, declared(t, "arthas"))
 }

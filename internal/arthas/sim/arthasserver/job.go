@@ -137,6 +137,12 @@ func (j *job) instrument(srv *Server) {
 		j.target.method = l.Arguments[1]
 	}
 	j.limit = option(l, "-n", 100)
+	if most, matching := option(l, "-m", 0), len(srv.program.matching(j.target.class, isRegexp)); most > 0 && matching > most {
+		over := fmt.Sprintf("The number of matched classes is %d, greater than the limit value %d. Try to change the limit with option '-m <arg>'.", matching, most)
+		j.send(srv, result{"type": "enhancer", "effect": result{"classCount": 0, "methodCount": 0, "cost": 1, "overLimitMsg": over}, "success": false})
+		j.end(srv, -1, over)
+		return
+	}
 	classes, methods := srv.program.enhance(j.target)
 	srv.listeners++
 	effect := result{"classCount": classes, "cost": 1, "listenerId": srv.listeners, "methodCount": methods}

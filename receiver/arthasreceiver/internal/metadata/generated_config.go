@@ -153,6 +153,104 @@ func (ms *JavaMethodCallsMetricConfig) Validate() error {
 	return nil
 }
 
+// JavaMethodDurationMeanMetricAttributeKey specifies the key of an attribute for the java.method.duration.mean metric.
+type JavaMethodDurationMeanMetricAttributeKey string
+
+const (
+	JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName JavaMethodDurationMeanMetricAttributeKey = "code.function.name"
+	JavaMethodDurationMeanMetricAttributeKeyJavaClass        JavaMethodDurationMeanMetricAttributeKey = "java.class"
+)
+
+// JavaMethodDurationMeanMetricConfig provides config for the java.method.duration.mean metric.
+type JavaMethodDurationMeanMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+
+	AggregationStrategy string                                     `mapstructure:"aggregation_strategy"`
+	EnabledAttributes   []JavaMethodDurationMeanMetricAttributeKey `mapstructure:"attributes"`
+}
+
+func (ms *JavaMethodDurationMeanMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+func (ms *JavaMethodDurationMeanMetricConfig) Validate() error {
+	for _, val := range ms.EnabledAttributes {
+		switch val {
+		case JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName, JavaMethodDurationMeanMetricAttributeKeyJavaClass:
+		default:
+			return fmt.Errorf("metric java.method.duration.mean doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
+		}
+	}
+
+	switch ms.AggregationStrategy {
+	case AggregationStrategySum, AggregationStrategyAvg, AggregationStrategyMin, AggregationStrategyMax:
+	default:
+		return fmt.Errorf("invalid aggregation strategy %q, valid strategies: [%s, %s, %s, %s]", ms.AggregationStrategy, AggregationStrategySum, AggregationStrategyAvg, AggregationStrategyMin, AggregationStrategyMax)
+	}
+
+	return nil
+}
+
+// JavaMethodFailureRatioMetricAttributeKey specifies the key of an attribute for the java.method.failure_ratio metric.
+type JavaMethodFailureRatioMetricAttributeKey string
+
+const (
+	JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName JavaMethodFailureRatioMetricAttributeKey = "code.function.name"
+	JavaMethodFailureRatioMetricAttributeKeyJavaClass        JavaMethodFailureRatioMetricAttributeKey = "java.class"
+)
+
+// JavaMethodFailureRatioMetricConfig provides config for the java.method.failure_ratio metric.
+type JavaMethodFailureRatioMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+
+	AggregationStrategy string                                     `mapstructure:"aggregation_strategy"`
+	EnabledAttributes   []JavaMethodFailureRatioMetricAttributeKey `mapstructure:"attributes"`
+}
+
+func (ms *JavaMethodFailureRatioMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+func (ms *JavaMethodFailureRatioMetricConfig) Validate() error {
+	for _, val := range ms.EnabledAttributes {
+		switch val {
+		case JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName, JavaMethodFailureRatioMetricAttributeKeyJavaClass:
+		default:
+			return fmt.Errorf("metric java.method.failure_ratio doesn't have an attribute %v, valid attributes: [code.function.name, java.class]", val)
+		}
+	}
+
+	switch ms.AggregationStrategy {
+	case AggregationStrategySum, AggregationStrategyAvg, AggregationStrategyMin, AggregationStrategyMax:
+	default:
+		return fmt.Errorf("invalid aggregation strategy %q, valid strategies: [%s, %s, %s, %s]", ms.AggregationStrategy, AggregationStrategySum, AggregationStrategyAvg, AggregationStrategyMin, AggregationStrategyMax)
+	}
+
+	return nil
+}
+
 // JavaMethodFailuresMetricAttributeKey specifies the key of an attribute for the java.method.failures metric.
 type JavaMethodFailuresMetricAttributeKey string
 
@@ -549,20 +647,22 @@ func (ms *JvmThreadCountMetricConfig) Validate() error {
 
 // MetricsConfig provides config for arthas metrics.
 type MetricsConfig struct {
-	ArthasGcCollections ArthasGcCollectionsMetricConfig `mapstructure:"arthas.gc.collections"`
-	ArthasGcTime        ArthasGcTimeMetricConfig        `mapstructure:"arthas.gc.time"`
-	JavaMethodCalls     JavaMethodCallsMetricConfig     `mapstructure:"java.method.calls"`
-	JavaMethodFailures  JavaMethodFailuresMetricConfig  `mapstructure:"java.method.failures"`
-	JavaMethodTime      JavaMethodTimeMetricConfig      `mapstructure:"java.method.time"`
-	JvmClassCount       JvmClassCountMetricConfig       `mapstructure:"jvm.class.count"`
-	JvmClassLoaded      JvmClassLoadedMetricConfig      `mapstructure:"jvm.class.loaded"`
-	JvmClassUnloaded    JvmClassUnloadedMetricConfig    `mapstructure:"jvm.class.unloaded"`
-	JvmCPUCount         JvmCPUCountMetricConfig         `mapstructure:"jvm.cpu.count"`
-	JvmMemoryCommitted  JvmMemoryCommittedMetricConfig  `mapstructure:"jvm.memory.committed"`
-	JvmMemoryLimit      JvmMemoryLimitMetricConfig      `mapstructure:"jvm.memory.limit"`
-	JvmMemoryUsed       JvmMemoryUsedMetricConfig       `mapstructure:"jvm.memory.used"`
-	JvmSystemCPULoad1m  JvmSystemCPULoad1mMetricConfig  `mapstructure:"jvm.system.cpu.load_1m"`
-	JvmThreadCount      JvmThreadCountMetricConfig      `mapstructure:"jvm.thread.count"`
+	ArthasGcCollections    ArthasGcCollectionsMetricConfig    `mapstructure:"arthas.gc.collections"`
+	ArthasGcTime           ArthasGcTimeMetricConfig           `mapstructure:"arthas.gc.time"`
+	JavaMethodCalls        JavaMethodCallsMetricConfig        `mapstructure:"java.method.calls"`
+	JavaMethodDurationMean JavaMethodDurationMeanMetricConfig `mapstructure:"java.method.duration.mean"`
+	JavaMethodFailureRatio JavaMethodFailureRatioMetricConfig `mapstructure:"java.method.failure_ratio"`
+	JavaMethodFailures     JavaMethodFailuresMetricConfig     `mapstructure:"java.method.failures"`
+	JavaMethodTime         JavaMethodTimeMetricConfig         `mapstructure:"java.method.time"`
+	JvmClassCount          JvmClassCountMetricConfig          `mapstructure:"jvm.class.count"`
+	JvmClassLoaded         JvmClassLoadedMetricConfig         `mapstructure:"jvm.class.loaded"`
+	JvmClassUnloaded       JvmClassUnloadedMetricConfig       `mapstructure:"jvm.class.unloaded"`
+	JvmCPUCount            JvmCPUCountMetricConfig            `mapstructure:"jvm.cpu.count"`
+	JvmMemoryCommitted     JvmMemoryCommittedMetricConfig     `mapstructure:"jvm.memory.committed"`
+	JvmMemoryLimit         JvmMemoryLimitMetricConfig         `mapstructure:"jvm.memory.limit"`
+	JvmMemoryUsed          JvmMemoryUsedMetricConfig          `mapstructure:"jvm.memory.used"`
+	JvmSystemCPULoad1m     JvmSystemCPULoad1mMetricConfig     `mapstructure:"jvm.system.cpu.load_1m"`
+	JvmThreadCount         JvmThreadCountMetricConfig         `mapstructure:"jvm.thread.count"`
 }
 
 func DefaultMetricsConfig() MetricsConfig {
@@ -581,6 +681,16 @@ func DefaultMetricsConfig() MetricsConfig {
 			Enabled:             true,
 			AggregationStrategy: AggregationStrategySum,
 			EnabledAttributes:   []JavaMethodCallsMetricAttributeKey{JavaMethodCallsMetricAttributeKeyCodeFunctionName},
+		},
+		JavaMethodDurationMean: JavaMethodDurationMeanMetricConfig{
+			Enabled:             true,
+			AggregationStrategy: AggregationStrategyAvg,
+			EnabledAttributes:   []JavaMethodDurationMeanMetricAttributeKey{JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName},
+		},
+		JavaMethodFailureRatio: JavaMethodFailureRatioMetricConfig{
+			Enabled:             true,
+			AggregationStrategy: AggregationStrategyAvg,
+			EnabledAttributes:   []JavaMethodFailureRatioMetricAttributeKey{JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName},
 		},
 		JavaMethodFailures: JavaMethodFailuresMetricConfig{
 			Enabled:             true,
@@ -651,6 +761,7 @@ func (ec *EventConfig) Unmarshal(parser *confmap.Conf) error {
 
 // EventsConfig provides config for arthas events.
 type EventsConfig struct {
+	AgentControlCommand    EventConfig `mapstructure:"agent_control.command"`
 	ArthasCommandRefused   EventConfig `mapstructure:"arthas.command.refused"`
 	ArthasPatternUnmatched EventConfig `mapstructure:"arthas.pattern.unmatched"`
 	ArthasRecord           EventConfig `mapstructure:"arthas.record"`
@@ -663,6 +774,9 @@ type EventsConfig struct {
 
 func DefaultEventsConfig() EventsConfig {
 	return EventsConfig{
+		AgentControlCommand: EventConfig{
+			Enabled: true,
+		},
 		ArthasCommandRefused: EventConfig{
 			Enabled: true,
 		},

@@ -41,6 +41,16 @@ func TestMetricsBuilderConfig(t *testing.T) {
 						AggregationStrategy: AggregationStrategySum,
 						EnabledAttributes:   []JavaMethodCallsMetricAttributeKey{JavaMethodCallsMetricAttributeKeyCodeFunctionName, JavaMethodCallsMetricAttributeKeyJavaClass},
 					},
+					JavaMethodDurationMean: JavaMethodDurationMeanMetricConfig{
+						Enabled:             true,
+						AggregationStrategy: AggregationStrategyAvg,
+						EnabledAttributes:   []JavaMethodDurationMeanMetricAttributeKey{JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName, JavaMethodDurationMeanMetricAttributeKeyJavaClass},
+					},
+					JavaMethodFailureRatio: JavaMethodFailureRatioMetricConfig{
+						Enabled:             true,
+						AggregationStrategy: AggregationStrategyAvg,
+						EnabledAttributes:   []JavaMethodFailureRatioMetricAttributeKey{JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName, JavaMethodFailureRatioMetricAttributeKeyJavaClass},
+					},
 					JavaMethodFailures: JavaMethodFailuresMetricConfig{
 						Enabled:             true,
 						AggregationStrategy: AggregationStrategySum,
@@ -108,6 +118,16 @@ func TestMetricsBuilderConfig(t *testing.T) {
 						AggregationStrategy: AggregationStrategySum,
 						EnabledAttributes:   []JavaMethodCallsMetricAttributeKey{JavaMethodCallsMetricAttributeKeyCodeFunctionName, JavaMethodCallsMetricAttributeKeyJavaClass},
 					},
+					JavaMethodDurationMean: JavaMethodDurationMeanMetricConfig{
+						Enabled:             false,
+						AggregationStrategy: AggregationStrategyAvg,
+						EnabledAttributes:   []JavaMethodDurationMeanMetricAttributeKey{JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName, JavaMethodDurationMeanMetricAttributeKeyJavaClass},
+					},
+					JavaMethodFailureRatio: JavaMethodFailureRatioMetricConfig{
+						Enabled:             false,
+						AggregationStrategy: AggregationStrategyAvg,
+						EnabledAttributes:   []JavaMethodFailureRatioMetricAttributeKey{JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName, JavaMethodFailureRatioMetricAttributeKeyJavaClass},
+					},
 					JavaMethodFailures: JavaMethodFailuresMetricConfig{
 						Enabled:             false,
 						AggregationStrategy: AggregationStrategySum,
@@ -160,7 +180,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(ArthasGcCollectionsMetricConfig{}, ArthasGcTimeMetricConfig{}, JavaMethodCallsMetricConfig{}, JavaMethodFailuresMetricConfig{}, JavaMethodTimeMetricConfig{}, JvmClassCountMetricConfig{}, JvmClassLoadedMetricConfig{}, JvmClassUnloadedMetricConfig{}, JvmCPUCountMetricConfig{}, JvmMemoryCommittedMetricConfig{}, JvmMemoryLimitMetricConfig{}, JvmMemoryUsedMetricConfig{}, JvmSystemCPULoad1mMetricConfig{}, JvmThreadCountMetricConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(ArthasGcCollectionsMetricConfig{}, ArthasGcTimeMetricConfig{}, JavaMethodCallsMetricConfig{}, JavaMethodDurationMeanMetricConfig{}, JavaMethodFailureRatioMetricConfig{}, JavaMethodFailuresMetricConfig{}, JavaMethodTimeMetricConfig{}, JvmClassCountMetricConfig{}, JvmClassLoadedMetricConfig{}, JvmClassUnloadedMetricConfig{}, JvmCPUCountMetricConfig{}, JvmMemoryCommittedMetricConfig{}, JvmMemoryLimitMetricConfig{}, JvmMemoryUsedMetricConfig{}, JvmSystemCPULoad1mMetricConfig{}, JvmThreadCountMetricConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}
@@ -197,6 +217,30 @@ func TestJavaMethodCallsMetricsConfig_Validate(t *testing.T) {
 	require.ErrorContains(t, cfg.Validate(), "metric java.method.calls doesn't have an attribute invalid, valid attributes: [code.function.name, java.class]")
 
 	cfg = DefaultMetricsConfig().JavaMethodCalls
+	cfg.AggregationStrategy = "invalid"
+	require.ErrorContains(t, cfg.Validate(), "invalid aggregation strategy")
+}
+
+func TestJavaMethodDurationMeanMetricsConfig_Validate(t *testing.T) {
+	cfg := DefaultMetricsConfig().JavaMethodDurationMean
+	require.NoError(t, cfg.Validate())
+
+	cfg.EnabledAttributes = []JavaMethodDurationMeanMetricAttributeKey{"invalid"}
+	require.ErrorContains(t, cfg.Validate(), "metric java.method.duration.mean doesn't have an attribute invalid, valid attributes: [code.function.name, java.class]")
+
+	cfg = DefaultMetricsConfig().JavaMethodDurationMean
+	cfg.AggregationStrategy = "invalid"
+	require.ErrorContains(t, cfg.Validate(), "invalid aggregation strategy")
+}
+
+func TestJavaMethodFailureRatioMetricsConfig_Validate(t *testing.T) {
+	cfg := DefaultMetricsConfig().JavaMethodFailureRatio
+	require.NoError(t, cfg.Validate())
+
+	cfg.EnabledAttributes = []JavaMethodFailureRatioMetricAttributeKey{"invalid"}
+	require.ErrorContains(t, cfg.Validate(), "metric java.method.failure_ratio doesn't have an attribute invalid, valid attributes: [code.function.name, java.class]")
+
+	cfg = DefaultMetricsConfig().JavaMethodFailureRatio
 	cfg.AggregationStrategy = "invalid"
 	require.ErrorContains(t, cfg.Validate(), "invalid aggregation strategy")
 }

@@ -12,6 +12,41 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
+type eventAgentControlCommand struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventAgentControlCommand) recordEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("agent_control.command")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventAgentControlCommand) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventAgentControlCommand(cfg EventConfig) eventAgentControlCommand {
+	e := eventAgentControlCommand{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
 type eventArthasCommandRefused struct {
 	data   plog.LogRecordSlice // data buffer for generated log records.
 	config EventConfig         // event config provided by user.
@@ -299,6 +334,7 @@ type LogsBuilder struct {
 	logsBuffer                  plog.Logs
 	logRecordsBuffer            plog.LogRecordSlice
 	buildInfo                   component.BuildInfo // contains version information.
+	eventAgentControlCommand    eventAgentControlCommand
 	eventArthasCommandRefused   eventArthasCommandRefused
 	eventArthasPatternUnmatched eventArthasPatternUnmatched
 	eventArthasRecord           eventArthasRecord
@@ -320,6 +356,7 @@ func NewLogsBuilder(lbc LogsBuilderConfig, settings receiver.Settings) *LogsBuil
 		logsBuffer:                  plog.NewLogs(),
 		logRecordsBuffer:            plog.NewLogRecordSlice(),
 		buildInfo:                   settings.BuildInfo,
+		eventAgentControlCommand:    newEventAgentControlCommand(lbc.Events.AgentControlCommand),
 		eventArthasCommandRefused:   newEventArthasCommandRefused(lbc.Events.ArthasCommandRefused),
 		eventArthasPatternUnmatched: newEventArthasPatternUnmatched(lbc.Events.ArthasPatternUnmatched),
 		eventArthasRecord:           newEventArthasRecord(lbc.Events.ArthasRecord),
@@ -368,6 +405,7 @@ func (lb *LogsBuilder) EmitForResource(options ...ResourceLogsOption) {
 	ils := rl.ScopeLogs().AppendEmpty()
 	ils.Scope().SetName(ScopeName)
 	ils.Scope().SetVersion(lb.buildInfo.Version)
+	lb.eventAgentControlCommand.emit(ils.LogRecords())
 	lb.eventArthasCommandRefused.emit(ils.LogRecords())
 	lb.eventArthasPatternUnmatched.emit(ils.LogRecords())
 	lb.eventArthasRecord.emit(ils.LogRecords())
@@ -399,6 +437,11 @@ func (lb *LogsBuilder) Emit(options ...ResourceLogsOption) plog.Logs {
 	logs := lb.logsBuffer
 	lb.logsBuffer = plog.NewLogs()
 	return logs
+}
+
+// RecordAgentControlCommandEvent adds a log record of agent_control.command event.
+func (lb *LogsBuilder) RecordAgentControlCommandEvent(ctx context.Context, timestamp pcommon.Timestamp) {
+	lb.eventAgentControlCommand.recordEvent(ctx, timestamp)
 }
 
 // RecordArthasCommandRefusedEvent adds a log record of arthas.command.refused event.

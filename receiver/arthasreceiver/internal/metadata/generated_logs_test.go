@@ -117,6 +117,9 @@ func TestLogsBuilder(t *testing.T) {
 			allEventsCount := 0
 			defaultEventsCount++
 			allEventsCount++
+			lb.RecordAgentControlCommandEvent(ctx, timestamp)
+			defaultEventsCount++
+			allEventsCount++
 			lb.RecordArthasCommandRefusedEvent(ctx, timestamp)
 			defaultEventsCount++
 			allEventsCount++
@@ -162,6 +165,13 @@ func TestLogsBuilder(t *testing.T) {
 			validatedEvents := make(map[string]bool)
 			for i := 0; i < lrs.Len(); i++ {
 				switch lrs.At(i).EventName() {
+				case "agent_control.command":
+					assert.False(t, validatedEvents["agent_control.command"], "Found a duplicate in the events slice: agent_control.command")
+					validatedEvents["agent_control.command"] = true
+					lr := lrs.At(i)
+					assert.Equal(t, timestamp, lr.Timestamp())
+					assert.Equal(t, pcommon.TraceID(traceID), lr.TraceID())
+					assert.Equal(t, pcommon.SpanID(spanID), lr.SpanID())
 				case "arthas.command.refused":
 					assert.False(t, validatedEvents["arthas.command.refused"], "Found a duplicate in the events slice: arthas.command.refused")
 					validatedEvents["arthas.command.refused"] = true

@@ -100,6 +100,14 @@ var MetricsInfo = metricsInfo{
 		Name:       "java.method.calls",
 		Attributes: []string{"code.function.name", "java.class"},
 	},
+	JavaMethodDurationMean: metricInfo{
+		Name:       "java.method.duration.mean",
+		Attributes: []string{"code.function.name", "java.class"},
+	},
+	JavaMethodFailureRatio: metricInfo{
+		Name:       "java.method.failure_ratio",
+		Attributes: []string{"code.function.name", "java.class"},
+	},
 	JavaMethodFailures: metricInfo{
 		Name:       "java.method.failures",
 		Attributes: []string{"code.function.name", "java.class"},
@@ -142,20 +150,22 @@ var MetricsInfo = metricsInfo{
 }
 
 type metricsInfo struct {
-	ArthasGcCollections metricInfo
-	ArthasGcTime        metricInfo
-	JavaMethodCalls     metricInfo
-	JavaMethodFailures  metricInfo
-	JavaMethodTime      metricInfo
-	JvmClassCount       metricInfo
-	JvmClassLoaded      metricInfo
-	JvmClassUnloaded    metricInfo
-	JvmCPUCount         metricInfo
-	JvmMemoryCommitted  metricInfo
-	JvmMemoryLimit      metricInfo
-	JvmMemoryUsed       metricInfo
-	JvmSystemCPULoad1m  metricInfo
-	JvmThreadCount      metricInfo
+	ArthasGcCollections    metricInfo
+	ArthasGcTime           metricInfo
+	JavaMethodCalls        metricInfo
+	JavaMethodDurationMean metricInfo
+	JavaMethodFailureRatio metricInfo
+	JavaMethodFailures     metricInfo
+	JavaMethodTime         metricInfo
+	JvmClassCount          metricInfo
+	JvmClassLoaded         metricInfo
+	JvmClassUnloaded       metricInfo
+	JvmCPUCount            metricInfo
+	JvmMemoryCommitted     metricInfo
+	JvmMemoryLimit         metricInfo
+	JvmMemoryUsed          metricInfo
+	JvmSystemCPULoad1m     metricInfo
+	JvmThreadCount         metricInfo
 }
 
 type metricInfo struct {
@@ -439,6 +449,190 @@ func newMetricJavaMethodCalls(cfg JavaMethodCallsMetricConfig) metricJavaMethodC
 	return m
 }
 
+type metricJavaMethodDurationMean struct {
+	data          pmetric.Metric                     // data buffer for generated metric.
+	config        JavaMethodDurationMeanMetricConfig // metric config provided by user.
+	capacity      int                                // max observed number of data points added to the metric.
+	aggDataPoints []float64                          // slice containing number of aggregated datapoints at each index
+}
+
+// init fills java.method.duration.mean metric with initial data.
+func (m *metricJavaMethodDurationMean) init() {
+	m.data.SetName("java.method.duration.mean")
+	m.data.SetDescription("Mean time of the calls of the last cycle of the monitor.")
+	m.data.SetUnit("s")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+	m.aggDataPoints = m.aggDataPoints[:0]
+}
+
+func (m *metricJavaMethodDurationMean) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	if !m.config.Enabled {
+		return
+	}
+
+	dp := pmetric.NewNumberDataPoint()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMeanMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodDurationMeanMetricAttributeKeyJavaClass) {
+		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
+	}
+
+	var s string
+	dps := m.data.Gauge().DataPoints()
+	for i := 0; i < dps.Len(); i++ {
+		dpi := dps.At(i)
+		if dp.Attributes().Equal(dpi.Attributes()) && dp.StartTimestamp() == dpi.StartTimestamp() && dp.Timestamp() == dpi.Timestamp() {
+			switch s = m.config.AggregationStrategy; s {
+			case AggregationStrategySum, AggregationStrategyAvg:
+				dpi.SetDoubleValue(dpi.DoubleValue() + val)
+				m.aggDataPoints[i] += 1
+				return
+			case AggregationStrategyMin:
+				if dpi.DoubleValue() > val {
+					dpi.SetDoubleValue(val)
+				}
+				return
+			case AggregationStrategyMax:
+				if dpi.DoubleValue() < val {
+					dpi.SetDoubleValue(val)
+				}
+				return
+			}
+		}
+	}
+
+	dp.SetDoubleValue(val)
+	m.aggDataPoints = append(m.aggDataPoints, 1)
+	dp.MoveTo(dps.AppendEmpty())
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricJavaMethodDurationMean) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricJavaMethodDurationMean) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		if m.config.AggregationStrategy == AggregationStrategyAvg {
+			for i, aggCount := range m.aggDataPoints {
+				m.data.Gauge().DataPoints().At(i).SetDoubleValue(m.data.Gauge().DataPoints().At(i).DoubleValue() / aggCount)
+			}
+		}
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricJavaMethodDurationMean(cfg JavaMethodDurationMeanMetricConfig) metricJavaMethodDurationMean {
+	m := metricJavaMethodDurationMean{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricJavaMethodFailureRatio struct {
+	data          pmetric.Metric                     // data buffer for generated metric.
+	config        JavaMethodFailureRatioMetricConfig // metric config provided by user.
+	capacity      int                                // max observed number of data points added to the metric.
+	aggDataPoints []float64                          // slice containing number of aggregated datapoints at each index
+}
+
+// init fills java.method.failure_ratio metric with initial data.
+func (m *metricJavaMethodFailureRatio) init() {
+	m.data.SetName("java.method.failure_ratio")
+	m.data.SetDescription("Part of the calls of the last cycle of the monitor that threw.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+	m.aggDataPoints = m.aggDataPoints[:0]
+}
+
+func (m *metricJavaMethodFailureRatio) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	if !m.config.Enabled {
+		return
+	}
+
+	dp := pmetric.NewNumberDataPoint()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailureRatioMetricAttributeKeyCodeFunctionName) {
+		dp.Attributes().PutStr("code.function.name", codeFunctionNameAttributeValue)
+	}
+	if slices.Contains(m.config.EnabledAttributes, JavaMethodFailureRatioMetricAttributeKeyJavaClass) {
+		dp.Attributes().PutStr("java.class", javaClassAttributeValue)
+	}
+
+	var s string
+	dps := m.data.Gauge().DataPoints()
+	for i := 0; i < dps.Len(); i++ {
+		dpi := dps.At(i)
+		if dp.Attributes().Equal(dpi.Attributes()) && dp.StartTimestamp() == dpi.StartTimestamp() && dp.Timestamp() == dpi.Timestamp() {
+			switch s = m.config.AggregationStrategy; s {
+			case AggregationStrategySum, AggregationStrategyAvg:
+				dpi.SetDoubleValue(dpi.DoubleValue() + val)
+				m.aggDataPoints[i] += 1
+				return
+			case AggregationStrategyMin:
+				if dpi.DoubleValue() > val {
+					dpi.SetDoubleValue(val)
+				}
+				return
+			case AggregationStrategyMax:
+				if dpi.DoubleValue() < val {
+					dpi.SetDoubleValue(val)
+				}
+				return
+			}
+		}
+	}
+
+	dp.SetDoubleValue(val)
+	m.aggDataPoints = append(m.aggDataPoints, 1)
+	dp.MoveTo(dps.AppendEmpty())
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricJavaMethodFailureRatio) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricJavaMethodFailureRatio) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		if m.config.AggregationStrategy == AggregationStrategyAvg {
+			for i, aggCount := range m.aggDataPoints {
+				m.data.Gauge().DataPoints().At(i).SetDoubleValue(m.data.Gauge().DataPoints().At(i).DoubleValue() / aggCount)
+			}
+		}
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricJavaMethodFailureRatio(cfg JavaMethodFailureRatioMetricConfig) metricJavaMethodFailureRatio {
+	m := metricJavaMethodFailureRatio{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
 type metricJavaMethodFailures struct {
 	data          pmetric.Metric                 // data buffer for generated metric.
 	config        JavaMethodFailuresMetricConfig // metric config provided by user.
@@ -543,7 +737,7 @@ type metricJavaMethodTime struct {
 // init fills java.method.time metric with initial data.
 func (m *metricJavaMethodTime) init() {
 	m.data.SetName("java.method.time")
-	m.data.SetDescription("Time of all calls: their mean time in each cycle times their number.")
+	m.data.SetDescription("Time of all calls.")
 	m.data.SetUnit("s")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -1264,25 +1458,27 @@ func newMetricJvmThreadCount(cfg JvmThreadCountMetricConfig) metricJvmThreadCoun
 // MetricsBuilder provides an interface for scrapers to report metrics while taking care of all the transformations
 // required to produce metric representation defined in metadata and user config.
 type MetricsBuilder struct {
-	config                    MetricsBuilderConfig // config of the metrics builder.
-	startTime                 pcommon.Timestamp    // start time that will be applied to all recorded data points.
-	metricsCapacity           int                  // maximum observed number of metrics per resource.
-	metricsBuffer             pmetric.Metrics      // accumulates metrics data before emitting.
-	buildInfo                 component.BuildInfo  // contains version information.
-	metricArthasGcCollections metricArthasGcCollections
-	metricArthasGcTime        metricArthasGcTime
-	metricJavaMethodCalls     metricJavaMethodCalls
-	metricJavaMethodFailures  metricJavaMethodFailures
-	metricJavaMethodTime      metricJavaMethodTime
-	metricJvmClassCount       metricJvmClassCount
-	metricJvmClassLoaded      metricJvmClassLoaded
-	metricJvmClassUnloaded    metricJvmClassUnloaded
-	metricJvmCPUCount         metricJvmCPUCount
-	metricJvmMemoryCommitted  metricJvmMemoryCommitted
-	metricJvmMemoryLimit      metricJvmMemoryLimit
-	metricJvmMemoryUsed       metricJvmMemoryUsed
-	metricJvmSystemCPULoad1m  metricJvmSystemCPULoad1m
-	metricJvmThreadCount      metricJvmThreadCount
+	config                       MetricsBuilderConfig // config of the metrics builder.
+	startTime                    pcommon.Timestamp    // start time that will be applied to all recorded data points.
+	metricsCapacity              int                  // maximum observed number of metrics per resource.
+	metricsBuffer                pmetric.Metrics      // accumulates metrics data before emitting.
+	buildInfo                    component.BuildInfo  // contains version information.
+	metricArthasGcCollections    metricArthasGcCollections
+	metricArthasGcTime           metricArthasGcTime
+	metricJavaMethodCalls        metricJavaMethodCalls
+	metricJavaMethodDurationMean metricJavaMethodDurationMean
+	metricJavaMethodFailureRatio metricJavaMethodFailureRatio
+	metricJavaMethodFailures     metricJavaMethodFailures
+	metricJavaMethodTime         metricJavaMethodTime
+	metricJvmClassCount          metricJvmClassCount
+	metricJvmClassLoaded         metricJvmClassLoaded
+	metricJvmClassUnloaded       metricJvmClassUnloaded
+	metricJvmCPUCount            metricJvmCPUCount
+	metricJvmMemoryCommitted     metricJvmMemoryCommitted
+	metricJvmMemoryLimit         metricJvmMemoryLimit
+	metricJvmMemoryUsed          metricJvmMemoryUsed
+	metricJvmSystemCPULoad1m     metricJvmSystemCPULoad1m
+	metricJvmThreadCount         metricJvmThreadCount
 }
 
 // MetricBuilderOption applies changes to default metrics builder.
@@ -1304,24 +1500,26 @@ func WithStartTime(startTime pcommon.Timestamp) MetricBuilderOption {
 }
 func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, options ...MetricBuilderOption) *MetricsBuilder {
 	mb := &MetricsBuilder{
-		config:                    mbc,
-		startTime:                 pcommon.NewTimestampFromTime(time.Now()),
-		metricsBuffer:             pmetric.NewMetrics(),
-		buildInfo:                 settings.BuildInfo,
-		metricArthasGcCollections: newMetricArthasGcCollections(mbc.Metrics.ArthasGcCollections),
-		metricArthasGcTime:        newMetricArthasGcTime(mbc.Metrics.ArthasGcTime),
-		metricJavaMethodCalls:     newMetricJavaMethodCalls(mbc.Metrics.JavaMethodCalls),
-		metricJavaMethodFailures:  newMetricJavaMethodFailures(mbc.Metrics.JavaMethodFailures),
-		metricJavaMethodTime:      newMetricJavaMethodTime(mbc.Metrics.JavaMethodTime),
-		metricJvmClassCount:       newMetricJvmClassCount(mbc.Metrics.JvmClassCount),
-		metricJvmClassLoaded:      newMetricJvmClassLoaded(mbc.Metrics.JvmClassLoaded),
-		metricJvmClassUnloaded:    newMetricJvmClassUnloaded(mbc.Metrics.JvmClassUnloaded),
-		metricJvmCPUCount:         newMetricJvmCPUCount(mbc.Metrics.JvmCPUCount),
-		metricJvmMemoryCommitted:  newMetricJvmMemoryCommitted(mbc.Metrics.JvmMemoryCommitted),
-		metricJvmMemoryLimit:      newMetricJvmMemoryLimit(mbc.Metrics.JvmMemoryLimit),
-		metricJvmMemoryUsed:       newMetricJvmMemoryUsed(mbc.Metrics.JvmMemoryUsed),
-		metricJvmSystemCPULoad1m:  newMetricJvmSystemCPULoad1m(mbc.Metrics.JvmSystemCPULoad1m),
-		metricJvmThreadCount:      newMetricJvmThreadCount(mbc.Metrics.JvmThreadCount),
+		config:                       mbc,
+		startTime:                    pcommon.NewTimestampFromTime(time.Now()),
+		metricsBuffer:                pmetric.NewMetrics(),
+		buildInfo:                    settings.BuildInfo,
+		metricArthasGcCollections:    newMetricArthasGcCollections(mbc.Metrics.ArthasGcCollections),
+		metricArthasGcTime:           newMetricArthasGcTime(mbc.Metrics.ArthasGcTime),
+		metricJavaMethodCalls:        newMetricJavaMethodCalls(mbc.Metrics.JavaMethodCalls),
+		metricJavaMethodDurationMean: newMetricJavaMethodDurationMean(mbc.Metrics.JavaMethodDurationMean),
+		metricJavaMethodFailureRatio: newMetricJavaMethodFailureRatio(mbc.Metrics.JavaMethodFailureRatio),
+		metricJavaMethodFailures:     newMetricJavaMethodFailures(mbc.Metrics.JavaMethodFailures),
+		metricJavaMethodTime:         newMetricJavaMethodTime(mbc.Metrics.JavaMethodTime),
+		metricJvmClassCount:          newMetricJvmClassCount(mbc.Metrics.JvmClassCount),
+		metricJvmClassLoaded:         newMetricJvmClassLoaded(mbc.Metrics.JvmClassLoaded),
+		metricJvmClassUnloaded:       newMetricJvmClassUnloaded(mbc.Metrics.JvmClassUnloaded),
+		metricJvmCPUCount:            newMetricJvmCPUCount(mbc.Metrics.JvmCPUCount),
+		metricJvmMemoryCommitted:     newMetricJvmMemoryCommitted(mbc.Metrics.JvmMemoryCommitted),
+		metricJvmMemoryLimit:         newMetricJvmMemoryLimit(mbc.Metrics.JvmMemoryLimit),
+		metricJvmMemoryUsed:          newMetricJvmMemoryUsed(mbc.Metrics.JvmMemoryUsed),
+		metricJvmSystemCPULoad1m:     newMetricJvmSystemCPULoad1m(mbc.Metrics.JvmSystemCPULoad1m),
+		metricJvmThreadCount:         newMetricJvmThreadCount(mbc.Metrics.JvmThreadCount),
 	}
 
 	for _, op := range options {
@@ -1391,6 +1589,8 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	mb.metricArthasGcCollections.emit(ils.Metrics())
 	mb.metricArthasGcTime.emit(ils.Metrics())
 	mb.metricJavaMethodCalls.emit(ils.Metrics())
+	mb.metricJavaMethodDurationMean.emit(ils.Metrics())
+	mb.metricJavaMethodFailureRatio.emit(ils.Metrics())
 	mb.metricJavaMethodFailures.emit(ils.Metrics())
 	mb.metricJavaMethodTime.emit(ils.Metrics())
 	mb.metricJvmClassCount.emit(ils.Metrics())
@@ -1436,6 +1636,16 @@ func (mb *MetricsBuilder) RecordArthasGcTimeDataPoint(ts pcommon.Timestamp, val 
 // RecordJavaMethodCallsDataPoint adds a data point to java.method.calls metric.
 func (mb *MetricsBuilder) RecordJavaMethodCallsDataPoint(ts pcommon.Timestamp, val int64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
 	mb.metricJavaMethodCalls.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
+}
+
+// RecordJavaMethodDurationMeanDataPoint adds a data point to java.method.duration.mean metric.
+func (mb *MetricsBuilder) RecordJavaMethodDurationMeanDataPoint(ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodDurationMean.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
+}
+
+// RecordJavaMethodFailureRatioDataPoint adds a data point to java.method.failure_ratio metric.
+func (mb *MetricsBuilder) RecordJavaMethodFailureRatioDataPoint(ts pcommon.Timestamp, val float64, codeFunctionNameAttributeValue string, javaClassAttributeValue string) {
+	mb.metricJavaMethodFailureRatio.recordDataPoint(mb.startTime, ts, val, codeFunctionNameAttributeValue, javaClassAttributeValue)
 }
 
 // RecordJavaMethodFailuresDataPoint adds a data point to java.method.failures metric.

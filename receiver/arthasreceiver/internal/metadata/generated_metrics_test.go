@@ -61,6 +61,8 @@ func TestMetricsBuilder(t *testing.T) {
 			aggMap["arthas.gc.collections"] = mb.metricArthasGcCollections.config.AggregationStrategy
 			aggMap["arthas.gc.time"] = mb.metricArthasGcTime.config.AggregationStrategy
 			aggMap["java.method.calls"] = mb.metricJavaMethodCalls.config.AggregationStrategy
+			aggMap["java.method.duration.mean"] = mb.metricJavaMethodDurationMean.config.AggregationStrategy
+			aggMap["java.method.failure_ratio"] = mb.metricJavaMethodFailureRatio.config.AggregationStrategy
 			aggMap["java.method.failures"] = mb.metricJavaMethodFailures.config.AggregationStrategy
 			aggMap["java.method.time"] = mb.metricJavaMethodTime.config.AggregationStrategy
 			aggMap["jvm.memory.committed"] = mb.metricJvmMemoryCommitted.config.AggregationStrategy
@@ -92,6 +94,18 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordJavaMethodCallsDataPoint(ts, 1, "code.function.name-val", "java.class-val")
 			if tt.name == "reaggregate_set" {
 				mb.RecordJavaMethodCallsDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
+			}
+			defaultMetricsCount++
+			allMetricsCount++
+			mb.RecordJavaMethodDurationMeanDataPoint(ts, 1, "code.function.name-val", "java.class-val")
+			if tt.name == "reaggregate_set" {
+				mb.RecordJavaMethodDurationMeanDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
+			}
+			defaultMetricsCount++
+			allMetricsCount++
+			mb.RecordJavaMethodFailureRatioDataPoint(ts, 1, "code.function.name-val", "java.class-val")
+			if tt.name == "reaggregate_set" {
+				mb.RecordJavaMethodFailureRatioDataPoint(ts, 3, "code.function.name-val-2", "java.class-val-2")
 			}
 			defaultMetricsCount++
 			allMetricsCount++
@@ -151,6 +165,8 @@ func TestMetricsBuilder(t *testing.T) {
 				assert.Empty(t, mb.metricArthasGcCollections.aggDataPoints)
 				assert.Empty(t, mb.metricArthasGcTime.aggDataPoints)
 				assert.Empty(t, mb.metricJavaMethodCalls.aggDataPoints)
+				assert.Empty(t, mb.metricJavaMethodDurationMean.aggDataPoints)
+				assert.Empty(t, mb.metricJavaMethodFailureRatio.aggDataPoints)
 				assert.Empty(t, mb.metricJavaMethodFailures.aggDataPoints)
 				assert.Empty(t, mb.metricJavaMethodTime.aggDataPoints)
 				assert.Empty(t, mb.metricJvmMemoryCommitted.aggDataPoints)
@@ -318,6 +334,90 @@ func TestMetricsBuilder(t *testing.T) {
 						_, ok = dp.Attributes().Get("java.class")
 						assert.False(t, ok)
 					}
+				case "java.method.duration.mean":
+					if tt.name != "reaggregate_set" {
+						assert.False(t, validatedMetrics["java.method.duration.mean"], "Found a duplicate in the metrics slice: java.method.duration.mean")
+						validatedMetrics["java.method.duration.mean"] = true
+						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
+						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
+						assert.Equal(t, "Mean time of the calls of the last cycle of the monitor.", mi.Description())
+						assert.Equal(t, "s", mi.Unit())
+						dp := mi.Gauge().DataPoints().At(0)
+						assert.Equal(t, start, dp.StartTimestamp())
+						assert.Equal(t, ts, dp.Timestamp())
+						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
+						assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
+						assert.True(t, ok)
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
+					} else {
+						assert.False(t, validatedMetrics["java.method.duration.mean"], "Found a duplicate in the metrics slice: java.method.duration.mean")
+						validatedMetrics["java.method.duration.mean"] = true
+						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
+						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
+						assert.Equal(t, "Mean time of the calls of the last cycle of the monitor.", mi.Description())
+						assert.Equal(t, "s", mi.Unit())
+						dp := mi.Gauge().DataPoints().At(0)
+						assert.Equal(t, start, dp.StartTimestamp())
+						assert.Equal(t, ts, dp.Timestamp())
+						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
+						switch aggMap["java.method.duration.mean"] {
+						case "sum":
+							assert.InDelta(t, float64(4), dp.DoubleValue(), 0.01)
+						case "avg":
+							assert.InDelta(t, float64(2), dp.DoubleValue(), 0.01)
+						case "min":
+							assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
+						case "max":
+							assert.InDelta(t, float64(3), dp.DoubleValue(), 0.01)
+						}
+						_, ok := dp.Attributes().Get("code.function.name")
+						assert.False(t, ok)
+						_, ok = dp.Attributes().Get("java.class")
+						assert.False(t, ok)
+					}
+				case "java.method.failure_ratio":
+					if tt.name != "reaggregate_set" {
+						assert.False(t, validatedMetrics["java.method.failure_ratio"], "Found a duplicate in the metrics slice: java.method.failure_ratio")
+						validatedMetrics["java.method.failure_ratio"] = true
+						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
+						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
+						assert.Equal(t, "Part of the calls of the last cycle of the monitor that threw.", mi.Description())
+						assert.Equal(t, "1", mi.Unit())
+						dp := mi.Gauge().DataPoints().At(0)
+						assert.Equal(t, start, dp.StartTimestamp())
+						assert.Equal(t, ts, dp.Timestamp())
+						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
+						assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
+						codeFunctionNameAttrVal, ok := dp.Attributes().Get("code.function.name")
+						assert.True(t, ok)
+						assert.Equal(t, "code.function.name-val", codeFunctionNameAttrVal.Str())
+					} else {
+						assert.False(t, validatedMetrics["java.method.failure_ratio"], "Found a duplicate in the metrics slice: java.method.failure_ratio")
+						validatedMetrics["java.method.failure_ratio"] = true
+						assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
+						assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
+						assert.Equal(t, "Part of the calls of the last cycle of the monitor that threw.", mi.Description())
+						assert.Equal(t, "1", mi.Unit())
+						dp := mi.Gauge().DataPoints().At(0)
+						assert.Equal(t, start, dp.StartTimestamp())
+						assert.Equal(t, ts, dp.Timestamp())
+						assert.Equal(t, pmetric.NumberDataPointValueTypeDouble, dp.ValueType())
+						switch aggMap["java.method.failure_ratio"] {
+						case "sum":
+							assert.InDelta(t, float64(4), dp.DoubleValue(), 0.01)
+						case "avg":
+							assert.InDelta(t, float64(2), dp.DoubleValue(), 0.01)
+						case "min":
+							assert.InDelta(t, float64(1), dp.DoubleValue(), 0.01)
+						case "max":
+							assert.InDelta(t, float64(3), dp.DoubleValue(), 0.01)
+						}
+						_, ok := dp.Attributes().Get("code.function.name")
+						assert.False(t, ok)
+						_, ok = dp.Attributes().Get("java.class")
+						assert.False(t, ok)
+					}
 				case "java.method.failures":
 					if tt.name != "reaggregate_set" {
 						assert.False(t, validatedMetrics["java.method.failures"], "Found a duplicate in the metrics slice: java.method.failures")
@@ -370,7 +470,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["java.method.time"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Time of all calls: their mean time in each cycle times their number.", mi.Description())
+						assert.Equal(t, "Time of all calls.", mi.Description())
 						assert.Equal(t, "s", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -387,7 +487,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["java.method.time"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Time of all calls: their mean time in each cycle times their number.", mi.Description())
+						assert.Equal(t, "Time of all calls.", mi.Description())
 						assert.Equal(t, "s", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())

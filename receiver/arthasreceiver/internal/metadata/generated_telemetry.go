@@ -28,7 +28,7 @@ type TelemetryBuilder struct {
 	meter                             metric.Meter
 	mu                                sync.Mutex
 	registrations                     []metric.Registration
-	ReceiverArthasCommandsRestarted   metric.Int64Counter
+	ReceiverArthasCommands            metric.Int64Counter
 	ReceiverArthasConnectionFailures  metric.Int64Counter
 	ReceiverArthasDurationsUnbegun    metric.Int64Counter
 	ReceiverArthasFolded              metric.Int64Counter
@@ -44,6 +44,8 @@ type TelemetryBuilder struct {
 	ReceiverArthasResultsMalformed    metric.Int64Counter
 	ReceiverArthasRowsIgnored         metric.Int64Counter
 	ReceiverArthasServerUp            metric.Int64ObservableGauge
+	ReceiverArthasServers             metric.Int64UpDownCounter
+	ReceiverArthasServersDisconnected metric.Int64Counter
 	ReceiverArthasSpansDropped        metric.Int64Counter
 	ReceiverArthasTreesLeftOut        metric.Int64Counter
 }
@@ -102,9 +104,9 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
-	builder.ReceiverArthasCommandsRestarted, err = builder.meter.Int64Counter(
-		"otelcol_receiver_arthas_commands_restarted",
-		metric.WithDescription("Commands that were started again in the same process. [Development]"),
+	builder.ReceiverArthasCommands, err = builder.meter.Int64Counter(
+		"otelcol_receiver_arthas_commands",
+		metric.WithDescription("Commands that ended, by outcome (ended: by their limit; refused; unsupported; lost: with the server or its session, or because of unreadable data; unmatched: no method matches yet; stopped: by the receiver). A lost one is started again, and its limit continues. [Development]"),
 		metric.WithUnit("{command}"),
 	)
 	errs = errors.Join(errs, err)
@@ -195,6 +197,18 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverArthasServerUp, err = builder.meter.Int64ObservableGauge(
 		"otelcol_receiver_arthas_server_up",
 		metric.WithDescription("1 if a server answers and has sent its identity; 0 if it cannot be reached or was lost. [Development]"),
+		metric.WithUnit("{server}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverArthasServers, err = builder.meter.Int64UpDownCounter(
+		"otelcol_receiver_arthas_servers",
+		metric.WithDescription("Servers that are connected now. [Development]"),
+		metric.WithUnit("{server}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverArthasServersDisconnected, err = builder.meter.Int64Counter(
+		"otelcol_receiver_arthas_servers_disconnected",
+		metric.WithDescription("How often a server was disconnected for a while, by reason (memory_budget: the budget is used up and the server holds most of it; max_server_memory: it holds more than limits.max_server_memory). [Development]"),
 		metric.WithUnit("{server}"),
 	)
 	errs = errors.Join(errs, err)

@@ -21,10 +21,10 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 	return set
 }
 
-func AssertEqualReceiverArthasCommandsRestarted(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+func AssertEqualReceiverArthasCommands(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
-		Name:        "otelcol_receiver_arthas_commands_restarted",
-		Description: "Commands that were started again in the same process. [Development]",
+		Name:        "otelcol_receiver_arthas_commands",
+		Description: "Commands that ended, by outcome (ended: by their limit; refused; unsupported; lost: with the server or its session, or because of unreadable data; unmatched: no method matches yet; stopped: by the receiver). A lost one is started again, and its limit continues. [Development]",
 		Unit:        "{command}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -32,7 +32,7 @@ func AssertEqualReceiverArthasCommandsRestarted(t *testing.T, tt *componenttest.
 			DataPoints:  dps,
 		},
 	}
-	got, err := tt.GetMetric("otelcol_receiver_arthas_commands_restarted")
+	got, err := tt.GetMetric("otelcol_receiver_arthas_commands")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
@@ -271,6 +271,38 @@ func AssertEqualReceiverArthasServerUp(t *testing.T, tt *componenttest.Telemetry
 		},
 	}
 	got, err := tt.GetMetric("otelcol_receiver_arthas_server_up")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualReceiverArthasServers(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_arthas_servers",
+		Description: "Servers that are connected now. [Development]",
+		Unit:        "{server}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: false,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_arthas_servers")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualReceiverArthasServersDisconnected(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_arthas_servers_disconnected",
+		Description: "How often a server was disconnected for a while, by reason (memory_budget: the budget is used up and the server holds most of it; max_server_memory: it holds more than limits.max_server_memory). [Development]",
+		Unit:        "{server}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_arthas_servers_disconnected")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }

@@ -24,7 +24,7 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
-	tb.ReceiverArthasCommandsRestarted.Add(context.Background(), 1)
+	tb.ReceiverArthasCommands.Add(context.Background(), 1)
 	tb.ReceiverArthasConnectionFailures.Add(context.Background(), 1)
 	tb.ReceiverArthasDurationsUnbegun.Add(context.Background(), 1)
 	tb.ReceiverArthasFolded.Add(context.Background(), 1)
@@ -39,9 +39,11 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverArthasResultsLost.Add(context.Background(), 1)
 	tb.ReceiverArthasResultsMalformed.Add(context.Background(), 1)
 	tb.ReceiverArthasRowsIgnored.Add(context.Background(), 1)
+	tb.ReceiverArthasServers.Add(context.Background(), 1)
+	tb.ReceiverArthasServersDisconnected.Add(context.Background(), 1)
 	tb.ReceiverArthasSpansDropped.Add(context.Background(), 1)
 	tb.ReceiverArthasTreesLeftOut.Add(context.Background(), 1)
-	AssertEqualReceiverArthasCommandsRestarted(t, testTel,
+	AssertEqualReceiverArthasCommands(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverArthasConnectionFailures(t, testTel,
@@ -87,6 +89,12 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverArthasServerUp(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverArthasServers(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverArthasServersDisconnected(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverArthasSpansDropped(t, testTel,

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package arthasreceiver
+package link
 
 import (
 	"encoding/hex"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/session"
 )
 
 func cost(ns int) arthas.Cost { return arthas.Cost{Duration: time.Duration(ns), Known: true} }
@@ -75,8 +74,7 @@ func TestACallTreeBecomesSpansInOrder(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := time.Date(2026, 11, 23, 22, 0, 0, 0, time.UTC)
-			tree, ok := newTree(&arthas.Trace{Nodes: tt.nodes}, session.Received{At: at})
+			tree, ok := newTree(&arthas.Trace{Nodes: tt.nodes}, time.Time{})
 			require.True(t, ok)
 			assert.Equal(t, tt.want, draw(tree))
 			assert.Zero(t, tree.Begin, "the server has sent none")
@@ -90,9 +88,9 @@ func TestACallTreeBecomesSpansInOrder(t *testing.T) {
 func TestATreeWithoutADurationIsLeftOut(t *testing.T) {
 	unbegun := node(0, "buy", 0, 1, 1000)
 	unbegun.Last, unbegun.Total = arthas.Cost{}, arthas.Cost{}
-	_, ok := newTree(&arthas.Trace{Nodes: []arthas.TraceNode{unbegun}}, session.Received{})
+	_, ok := newTree(&arthas.Trace{Nodes: []arthas.TraceNode{unbegun}}, time.Time{})
 	assert.False(t, ok)
-	_, ok = newTree(&arthas.Trace{}, session.Received{})
+	_, ok = newTree(&arthas.Trace{}, time.Time{})
 	assert.False(t, ok)
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package arthasreceiver
+package link
 
 import (
 	"encoding/hex"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/javamethods"
-	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/session"
 )
 
 // call is a node of a call tree with the calls inside it.
@@ -30,8 +29,8 @@ type call struct {
 //  2. From the last call to the first, the length of a call is its duration, but at least that of its callees together.
 //  3. From the first to the last, a callee begins 1 ns after the one before it ended, or after its caller began. Only the
 //     root has a time from the server, so the others are marked as estimated.
-func newTree(trace *arthas.Trace, received session.Received) (tree *javamethods.Tree, ok bool) {
-	tree = &javamethods.Tree{Begin: at(trace.Time, received), Thread: trace.Thread}
+func newTree(trace *arthas.Trace, begin time.Time) (tree *javamethods.Tree, ok bool) {
+	tree = &javamethods.Tree{Begin: begin, Thread: trace.Thread}
 	tree.TraceID, tree.ForeignTrace = traceID(trace.TraceID)
 	calls := callsOf(trace.Nodes)
 	if len(trace.Nodes) == 0 || !durationOf(&trace.Nodes[0]).Known {

@@ -1,0 +1,143 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arthasreceiver
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/internal/arthas/sim/arthasserver"
+)
+
+// awaitJobs waits until a number of commands run at the server.
+func (b *bed) awaitJobs(n int) {
+	b.T.Helper()
+	b.Await("jobs", func() bool { _, jobs := b.server.Sessions(); return jobs == n })
+}
+
+func (b *bed) awaitStacks(n int) {
+	b.T.Helper()
+	b.Await("stacks", func() bool { return len(b.Records("arthas.stack")) == n })
+}
+
+func stacksOf(limit int) []CallsConfig { return []CallsConfig{{TargetConfig: shop, Limit: limit}} }
+
+// The limit goes on after a lost session, and begins again in another process.
+func TestALimitIsForTheLifeOfAProcess(t *testing.T) {
+	server, endpoint := newServer(t, nil)
+	b := newBed(t, server, endpoint, func(c *Config) {
+		c.Stacks, c.StateInterval = stacksOf(3), 10*time.Millisecond
+	})
+	b.Start()
+	b.awaitJobs(1)
+	server.Call(buy(time.Millisecond))
+	b.awaitStacks(1)
+	server.Inject("close_session", arthasserver.FaultHTML)
+	server.Inject("pull_results", arthasserver.FaultHTML)
+	b.Await("a lost command", func() bool { return b.Points()["commands{outcome=lost}"] == 1 })
+	b.awaitJobs(1)
+	for range 5 {
+		server.Call(buy(time.Millisecond))
+	}
+	b.awaitStacks(3)
+	b.Await("a reset class", func() bool { return len(server.Instrumented()) == 0 })
+	b.awaitJobs(0)
+	// No command runs, so only the identity of the process shows that the program was started again.
+	server.Restart()
+	b.awaitJobs(1)
+	server.Call(buy(time.Millisecond))
+	b.awaitStacks(4)
+	b.Shutdown()
+	b.awaitRestored()
+	assert.EqualValues(t, 1, b.Points()["commands{outcome=ended}"])
+}
+
+// A trace ends while the stack runs. A reset then would leave the class instrumented for all later resets.
+func TestAClassIsResetWhenNoCommandHasItAnyMore(t *testing.T) {
+	server, endpoint := newServer(t, nil)
+	b := newBed(t, server, endpoint, func(c *Config) {
+		c.Traces = []TraceConfig{{CallsConfig: CallsConfig{TargetConfig: on("demo.*", "*"), Limit: 1}}}
+		c.Stacks = stacksOf(2)
+		c.Watches = []WatchConfig{{CallsConfig: CallsConfig{TargetConfig: on("demo.Pay", "*"), Limit: 1}}}
+	})
+	b.Start()
+	b.awaitJobs(3)
+	server.Call(arthasserver.Call{Class: "demo.Pay", Method: "charge", Thread: "w", ThreadID: 1, Cost: time.Millisecond})
+	b.awaitJobs(1)
+	b.Await("a reset of demo.Pay", func() bool { return b.Points()["resets{outcome=done}"] == 1 })
+	assert.Equal(t, []string{"demo.Shop"}, server.Instrumented())
+	server.Call(buy(time.Millisecond))
+	server.Call(buy(time.Millisecond))
+	b.awaitJobs(0)
+	b.Await("no instrumented class", func() bool { return len(server.Instrumented()) == 0 })
+	b.Shutdown()
+}
+
+func TestAShutdownDuringAnyRequestRestoresTheProgram(t *testing.T) {
+	for _, action := range []string{"exec", "init_session", "pull_results", "session_info", "async_exec"} {
+		t.Run(action, func(t *testing.T) {
+			server, endpoint := newServer(t, nil)
+			b := newBed(t, server, endpoint, func(c *Config) {
+				c.Stacks, c.Monitors = stacksOf(-1), []MonitorConfig{{TargetConfig: shop}}
+			})
+			b.Start()
+			b.Await(action, func() bool { actions, _ := server.Requests(); return actions[action] > 0 })
+			b.Shutdown()
+			b.awaitRestored()
+		})
+	}
+}
+
+func TestACommandThatTheServerInterruptsStartsAgain(t *testing.T) {
+	server, endpoint := newServer(t, func(s *arthasserver.Settings) { s.Patience = 50 * time.Millisecond })
+	b := newBed(t, server, endpoint, func(c *Config) { c.Stacks, c.Servers[0].Timeout = stacksOf(-1), time.Second })
+	b.Start()
+	b.awaitJobs(1)
+	// The answer is so slow that the queue is full without a poll.
+	server.Inject("pull_results", arthasserver.FaultSlow)
+	b.Await("an interrupted command", func() bool {
+		server.Call(buy(time.Millisecond))
+		return b.Points()["commands{outcome=lost}"] > 0
+	})
+	assert.Positive(t, b.Points()["losses{kind=broken_page}"])
+	b.awaitJobs(1)
+	b.Shutdown()
+	b.awaitRestored()
+}
+
+func TestAConsumerThatTheServerRemovedIsReplaced(t *testing.T) {
+	server, endpoint := newServer(t, nil)
+	b := newBed(t, server, endpoint, func(c *Config) { c.Monitors = []MonitorConfig{{TargetConfig: shop, Cycle: time.Second}} })
+	b.Start()
+	b.awaitJobs(1)
+	b.Await("a removed queue", func() bool {
+		server.EvictConsumers(0, time.Hour)
+		return b.Points()["losses{kind=eviction}"] > 0
+	})
+	b.Await("a row after it", func() bool {
+		server.Call(buy(time.Millisecond))
+		return len(b.points("java.method.calls")) > 0
+	})
+	b.Shutdown()
+}
+
+// More classes match than the server instruments.
+func TestARefusedCommandIsALineAndARecord(t *testing.T) {
+	server, endpoint := newServer(t, nil)
+	b := newBed(t, server, endpoint, func(c *Config) {
+		c.Stacks = []CallsConfig{{TargetConfig: on("demo.*", "*")}}
+		c.Stacks[0].MaxClasses = 1
+	})
+	b.Start()
+	record := b.AwaitRecords("arthas.command.refused", 1)[0]
+	why, _ := record.Attributes().Get("arthas.error.message")
+	assert.Contains(t, why.Str(), "the server could not carry it out")
+	b.AwaitLine("The server could not carry out a command: the receiver sends it again")
+	b.Await("another try", func() bool { return b.Points()["commands{outcome=refused}"] > 2 })
+	b.Shutdown()
+	assert.Len(t, b.Records("arthas.command.refused"), 1)
+	b.awaitRestored()
+}

@@ -1,0 +1,206 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/arthas"
+	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/remembered"
+)
+
+// job is one command in its session. The goroutine of [link.Run] owns it.
+type job struct {
+	*link
+	command Command
+	session *arthas.Session
+	each    func(javamethods.Reply)
+	// zone is the time zone of the process, or nil.
+	zone *time.Location
+	// refusal is the server's reason why it instrumented no class, or nil.
+	refusal error
+	// loss has the losses that are counted.
+	loss arthas.Loss
+}
+
+// runJob runs a command in a session of its own, until it ends or ctx ends. These are its steps:
+//
+//  1. It ends sessions that are left of earlier commands. It opens a session, stores its ID, and starts the command.
+//  2. It polls results. At the end of ctx it interrupts the command: an open poll then returns soon.
+//  3. It closes the session. If that fails, the session stays stored.
+//
+// They go on after the end of ctx, until the link ends.
+func (l *link) runJob(ctx context.Context, command Command, each func(javamethods.Reply)) (err error) {
+	if err := l.endLeftovers(l.ctx); err != nil {
+		return fmt.Errorf("%w: %w", errUnsent, err)
+	}
+	// A request that the end of ctx cuts off would leave a session whose ID is not known.
+	s, err := l.client.Open(l.ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnsent, err)
+	}
+	j := &job{link: l, command: command, session: s, each: each}
+	if server := s.Server(); server.HasOffset {
+		j.zone = time.FixedZone("", int(server.Offset/time.Second))
+	}
+	l.setRunning(s.ID(), true)
+	l.Store.Opened(ctx, s.ID(), remembered.Of(command.Classes))
+	defer func() {
+		defer l.setRunning(s.ID(), false)
+		s.Forget()
+		if s.Close(l.ctx) == nil {
+			l.Store.Closed(ctx, s.ID())
+		}
+	}()
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", errUnsent, context.Cause(ctx))
+	}
+	defer j.interruptAtEnd(ctx)()
+	running, err := s.Start(l.ctx, command.Command)
+	if err != nil {
+		return j.notStarted(err)
+	}
+	if ctx.Err() != nil { // the interrupt may have been sent before the command
+		_ = s.Interrupt(l.ctx)
+	}
+	end, err := j.poll(ctx, running)
+	if err != nil {
+		return err
+	}
+	return j.reason(end)
+}
+
+// notStarted returns the error of a command that did not start.
+func (j *job) notStarted(err error) error {
+	if refused := (*arthas.RefusedError)(nil); errors.As(err, &refused) {
+		return fmt.Errorf("%w: %w", javamethods.ErrRefused, err)
+	}
+	return err
+}
+
+// interruptAtEnd interrupts the command at the end of ctx. The result waits for a running request.
+func (j *job) interruptAtEnd(ctx context.Context) (wait func()) {
+	var interrupting sync.WaitGroup
+	interrupting.Add(1)
+	stop := context.AfterFunc(ctx, func() {
+		defer interrupting.Done()
+		_ = j.session.Interrupt(j.ctx) // the session is closed afterwards, which ends the job too
+	})
+	return func() {
+		if stop() {
+			interrupting.Done()
+		}
+		interrupting.Wait()
+	}
+}
+
+// maxBroken is the number of failed polls in succession after which the command is given up.
+const maxBroken = 5
+
+// fullPage is the number of results of a page that shows that more wait.
+const fullPage = 20
+
+// poll accepts the results of a command until it ends. After the end of ctx it accepts those that wait.
+func (j *job) poll(ctx context.Context, running *arthas.Job) (arthas.End, error) {
+	for broken := 0; ; {
+		page, err := running.Pull(j.ctx)
+		now := j.Now()
+		j.countLoss()
+		j.Count(CountUnbegun, page.Unbegun)
+		for _, result := range page.Results {
+			j.accept(result, now)
+		}
+		switch {
+		case page.End != nil:
+			return *page.End, nil
+		case err == nil:
+			broken = 0
+		case ctx.Err() != nil || isLost(err) || j.ctx.Err() != nil:
+			return arthas.End{}, err
+		case errors.Is(err, arthas.ErrConsumerNotFound):
+			if err := j.session.Rejoin(j.ctx); err != nil {
+				return arthas.End{}, err
+			}
+		default:
+			if broken++; broken >= maxBroken {
+				return arthas.End{}, fmt.Errorf("%d answers in succession could not be read: %w", broken, err)
+			}
+		}
+		if len(page.Results) < fullPage {
+			sleep(ctx, j.pause(&page))
+		}
+	}
+}
+
+// pause returns the pause before the next poll. A monitor has no results before the end of its cycle.
+func (j *job) pause(page *arthas.Page) time.Duration {
+	if j.command.Cycle == 0 {
+		return j.PollInterval
+	}
+	return j.command.Cycle - page.Elapsed%j.command.Cycle
+}
+
+// sleep waits until ctx ends, or for a time.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// accept forwards a result, and counts it.
+func (j *job) accept(result arthas.Result, at time.Time) {
+	if bad, is := result.(*arthas.Malformed); is {
+		j.mu.Lock()
+		j.stats.Bad++
+		j.stats.LastBad = fmt.Errorf("%s: %w", bad.Type, bad.Err)
+		j.mu.Unlock()
+		return
+	}
+	replies := j.replies(result, at)
+	if _, is := result.(*arthas.Enhanced); !is && len(replies) > 0 {
+		j.Count(CountResults, 1)
+	}
+	for _, reply := range replies {
+		j.each(reply)
+	}
+}
+
+// reason returns the error that the end of a command means.
+func (j *job) reason(end arthas.End) error {
+	switch end.Reason {
+	case arthas.EndFailed:
+		if j.refusal != nil {
+			return j.refusal
+		}
+		return fmt.Errorf("%w: %w", javamethods.ErrRefused, &arthas.CommandError{Code: end.Code, Message: end.Message})
+	case arthas.EndFinished:
+		return javamethods.ErrLimit
+	case arthas.EndUnhealthy:
+		j.Count(CountUnhealthy, 1)
+		fallthrough
+	default:
+		return fmt.Errorf("the command ended early (%v): %s", end.Reason, end.Message)
+	}
+}
+
+// countLoss counts what got lost since the last count.
+func (j *job) countLoss() {
+	now := j.session.Loss()
+	before := &j.loss
+	j.Count(CountLost, now.Results-before.Results)
+	j.Count(CountOverflows, now.Overflows-before.Overflows)
+	j.Count(CountFullQueues, now.FullQueues-before.FullQueues)
+	j.Count(CountBrokenPages, now.BrokenPages-before.BrokenPages)
+	j.Count(CountEvictions, now.Evictions-before.Evictions)
+	j.Count(CountGaps, now.Gaps-before.Gaps)
+	*before = now
+}

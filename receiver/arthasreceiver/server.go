@@ -1,0 +1,131 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arthasreceiver
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/arthas"
+	"github.com/callbraid/callbraid/internal/javamethods/process"
+	"github.com/callbraid/callbraid/internal/javamethods/server"
+	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/task"
+	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
+	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/link"
+	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/remembered"
+)
+
+// arthasServer is a configured server with the state of its JVM.
+type arthasServer struct {
+	*server.Server
+	jvm *jvm
+}
+
+// newServer returns a configured server.
+func (r *arthasReceiver) newServer(ctx context.Context, config *ServerConfig, tasks []*task.Task) (*arthasServer, error) {
+	env, c := r.env, r.env.config
+	transport, err := r.newTransport(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	logger := env.Logger.With(zap.String("server", config.Endpoint))
+	store, err := remembered.New(ctx, r.stored, config.Endpoint, func(err error) {
+		logger.Warn("The storage extension did not store the open sessions: a killed collector would leave them open", zap.Error(err))
+	})
+	if err != nil {
+		return nil, err
+	}
+	memory := servermemory.New(env.run.Memory, c.Limits.MaxServerMemory)
+	timeout := cmp.Or(config.Timeout, arthas.DefaultTimeout)
+	dialer := &link.Dialer{Settings: link.Settings{
+		NewClient: func(reserve func(more int) error) (*arthas.Client, error) {
+			return arthas.NewClient(transport, config.Endpoint, arthas.Settings{
+				MaxAnswer: int64(c.Limits.MaxAnswerBytes), Timeout: timeout, Pulls: c.MaxPolls, Reserve: reserve, UserID: "callbraid",
+			})
+		},
+		Store: store, PollInterval: c.PollInterval, Context: env.run.Leaving, Memory: memory, Count: env.counters.Count, Now: env.Now,
+	}}
+	state := &jvm{dialer: dialer, interval: c.JVM.Interval, counters: env.counters}
+	if env.run.Next.Metrics == nil {
+		state.interval = 0
+	}
+	return &arthasServer{jvm: state, Server: server.New(server.Settings{
+		Tracer: metadata.Type.String(), Endpoint: addressOf(config.Endpoint), ServiceName: cmp.Or(config.ServiceName, c.ServiceName), Resource: c.Resource,
+		Run: env.run, Spans: env.spans, Logs: env.logs, Ended: func(last server.State) { env.metrics.Ended(processState{State: last}) },
+		Counters: env.counters, Health: env.Health.Server(config.Endpoint), Logger: logger, Memory: memory,
+		Tasks: tasks,
+		Session: session.Settings{
+			StateInterval: c.StateInterval, Timeout: timeout, AnswerTimeout: timeout, Reconnect: c.Reconnect, MaxCommands: c.Limits.MaxCommands,
+			IsForwarded: env.forwards, OwnSessions: func() (least, most int64) { return 0, 0 },
+		},
+		Process: process.Settings{MaxMethods: c.Limits.MaxMethods, MethodsSetting: "limits.max_methods", MaxTreeNodes: c.Limits.MaxTreeNodes, MaxCommands: c.Limits.MaxCommands},
+		Connect: func(context.Context, string) (*session.Link, error) { return dialer.Connect() },
+		Beside:  state.follow, RecordsAsLogs: true,
+		Starts: starts(), Reset: reset,
+		RepeatAfter: server.UsualRepeatAfter, SilentAfter: max(server.UsualSilentAfter, timeout),
+	})}, nil
+}
+
+// newTransport returns the HTTP client of a server. The receiver closes it at the end.
+func (r *arthasReceiver) newTransport(ctx context.Context, config *ServerConfig) (*http.Client, error) {
+	settings := config.ClientConfig
+	settings.Timeout = 0 // the client has a timeout for each request, beyond the time that the server waits
+	transport, err := settings.ToClient(ctx, r.env.run.Collector.GetExtensions(), r.env.Settings.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	r.clients = append(r.clients, transport)
+	if config.Username != "" {
+		transport.Transport = &basicAuth{transport.Transport, config.Username, string(config.Password)}
+	}
+	return transport, nil
+}
+
+// addressOf returns the host and port of an endpoint.
+func addressOf(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return endpoint // Validate has checked it
+	}
+	return u.Host
+}
+
+// basicAuth adds a user and a password to requests.
+type basicAuth struct {
+	next           http.RoundTripper
+	user, password string
+}
+
+// RoundTrip sends a copy of the request with the header.
+func (b *basicAuth) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.SetBasicAuth(b.user, b.password)
+	return b.next.RoundTrip(r)
+}
+
+// CloseIdleConnections closes those of the next one.
+func (b *basicAuth) CloseIdleConnections() {
+	if closer, is := b.next.(interface{ CloseIdleConnections() }); is {
+		closer.CloseIdleConnections()
+	}
+}
+
+// pause waits until ctx ends, and reports false, or for a time.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

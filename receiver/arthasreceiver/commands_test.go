@@ -141,3 +141,16 @@ func TestARefusedCommandIsALineAndARecord(t *testing.T) {
 	assert.Len(t, b.Records("arthas.command.refused"), 1)
 	b.awaitRestored()
 }
+
+// Another client can interrupt any command. Its end looks like that of a limit.
+func TestAnUnlimitedCommandThatAnotherClientInterruptsStartsAgain(t *testing.T) {
+	server, endpoint := newServer(t, nil)
+	b := newBed(t, server, endpoint, func(c *Config) { c.Stacks = stacksOf(-1) })
+	b.Start()
+	b.awaitJobs(1)
+	server.Inject("pull_results", arthasserver.FaultInterrupt)
+	b.Await("a lost command", func() bool { return b.Points()["commands{outcome=lost}"] == 1 })
+	b.awaitJobs(1)
+	b.Shutdown()
+	b.awaitRestored()
+}

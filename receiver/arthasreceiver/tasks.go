@@ -42,7 +42,7 @@ func own(t *task.Task, command func(t *task.Task, limit arthas.Limit) arthas.Com
 		if rest == 0 {
 			limit = arthas.MaxLimit
 		}
-		return link.Command{Command: command(t, limit), Classes: t.Classes(), Cycle: t.Cycle}
+		return link.Command{Command: command(t, limit), Classes: t.Classes(), Limited: rest != 0, Cycle: t.Cycle}
 	}
 	return t
 }

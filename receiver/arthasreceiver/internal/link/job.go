@@ -176,20 +176,17 @@ func (j *job) accept(result arthas.Result, at time.Time) {
 
 // reason returns the error that the end of a command means.
 func (j *job) reason(end arthas.End) error {
-	switch end.Reason {
-	case arthas.EndFailed:
-		if j.refusal != nil {
-			return j.refusal
-		}
+	switch {
+	case end.Reason == arthas.EndFailed && j.refusal != nil:
+		return j.refusal
+	case end.Reason == arthas.EndFailed:
 		return fmt.Errorf("%w: %w", javamethods.ErrRefused, &arthas.CommandError{Code: end.Code, Message: end.Message})
-	case arthas.EndFinished:
+	case end.Reason == arthas.EndFinished && j.command.Limited:
 		return javamethods.ErrLimit
-	case arthas.EndUnhealthy:
+	case end.Reason == arthas.EndUnhealthy:
 		j.Count(CountUnhealthy, 1)
-		fallthrough
-	default:
-		return fmt.Errorf("the command ended early (%v): %s", end.Reason, end.Message)
 	}
+	return fmt.Errorf("the command ended early (%v): %s", end.Reason, end.Message)
 }
 
 // countLoss counts what got lost since the last count.

@@ -55,6 +55,8 @@ type Command struct {
 	arthas.Command
 	// Classes are the classes that it may instrument.
 	Classes javamethods.Classes
+	// Limited means that the command ends by a number of results. Others run until they are interrupted.
+	Limited bool
 	// Cycle is the cycle of a monitor. Others have none.
 	Cycle time.Duration
 }

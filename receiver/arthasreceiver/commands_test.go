@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/arthas/sim/arthasserver"
+	"github.com/callbraid/callbraid/internal/javamethods"
 )
 
 // awaitJobs waits until a number of commands run at the server.
@@ -153,4 +156,52 @@ func TestAnUnlimitedCommandThatAnotherClientInterruptsStartsAgain(t *testing.T) 
 	b.awaitJobs(1)
 	b.Shutdown()
 	b.awaitRestored()
+}
+
+// Another client's recorded call stays, and so do those of a task that keeps them.
+func TestRecordedCallsAreDeletedInTheProgram(t *testing.T) {
+	for name, keep := range map[string]bool{"deleted": false, "kept": true} {
+		t.Run(name, func(t *testing.T) {
+			server, endpoint := newServer(t, nil)
+			b := newBed(t, server, endpoint, func(c *Config) {
+				c.Records = []RecordsConfig{{CallsConfig: CallsConfig{TargetConfig: shop, Limit: 4}, Keep: keep}}
+			})
+			recordOther(t, endpoint, server)
+			b.Start()
+			b.awaitJobs(1)
+			for range 4 {
+				server.Call(buy(time.Millisecond))
+			}
+			b.AwaitRecords("arthas.record", 4)
+			left := 1
+			if keep {
+				left = 5
+			} else {
+				b.Await("the deletion", func() bool { return server.Recorded() == left })
+			}
+			b.Shutdown()
+			assert.Equal(t, left, server.Recorded())
+			assert.Zero(t, b.Counter("records_kept"))
+			b.awaitRestored()
+		})
+	}
+}
+
+// recordOther records a call as another client.
+func recordOther(t *testing.T, endpoint string, server *arthasserver.Server) {
+	client, err := arthas.NewClient(newHTTPClient(), endpoint, arthas.Settings{})
+	require.NoError(t, err)
+	other, err := client.Open(t.Context())
+	require.NoError(t, err)
+	class, err := arthas.NewPattern("demo.Pay")
+	require.NoError(t, err)
+	method, err := arthas.NewPattern("*")
+	require.NoError(t, err)
+	_, err = other.Start(t.Context(), arthas.RecordCommand{Target: arthas.Target{Target: javamethods.Target{Class: class, Method: method}}})
+	require.NoError(t, err)
+	server.Call(arthasserver.Call{Class: "demo.Pay", Method: "charge", Thread: "w", ThreadID: 1, Cost: time.Millisecond})
+	require.Equal(t, 1, server.Recorded())
+	require.NoError(t, other.Close(t.Context()))
+	_, err = client.Exec(t.Context(), arthas.ResetCommand{Class: class}, time.Second)
+	require.NoError(t, err)
 }

@@ -28,8 +28,8 @@ type Config struct {
 	Stacks []CallsConfig `mapstructure:"stacks"`
 	// Watches report parameters and results of calls, or the value of an expression.
 	Watches []WatchConfig `mapstructure:"watches"`
-	// Records report recorded calls. The program keeps their objects in its memory.
-	Records []CallsConfig `mapstructure:"records"`
+	// Records report recorded calls.
+	Records []RecordsConfig `mapstructure:"records"`
 	// JVM requests the state of the JVM.
 	JVM JVMConfig `mapstructure:"jvm"`
 
@@ -100,6 +100,14 @@ type TraceConfig struct {
 	CallsConfig `mapstructure:",squash"`
 	// JDKMethods includes calls of methods of Java itself.
 	JDKMethods bool `mapstructure:"jdk_methods"`
+}
+
+// RecordsConfig reports recorded calls.
+type RecordsConfig struct {
+	CallsConfig `mapstructure:",squash"`
+	// Keep leaves the objects of the calls in the memory of the program. Otherwise the receiver deletes each call there
+	// after its receipt.
+	Keep bool `mapstructure:"keep"`
 }
 
 // WatchConfig reports values at calls of methods.

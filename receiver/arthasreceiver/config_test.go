@@ -39,7 +39,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Traces[0].LongerThan = 10 * time.Millisecond
 	want.Stacks = []CallsConfig{{TargetConfig: TargetConfig{TargetConfig: task.TargetConfig{Class: `com\.example\..*`, Method: "get.*", Regexp: true}}, Limit: -1}}
 	want.Watches = []WatchConfig{{CallsConfig: CallsConfig{TargetConfig: shop}, Points: []string{"exception", "finish"}, Expression: "{params[0]}", Depth: 2}}
-	want.Records = []CallsConfig{{TargetConfig: on("com.example.Pay", "charge"), Limit: 8}}
+	want.Records = []RecordsConfig{{CallsConfig: CallsConfig{TargetConfig: on("com.example.Pay", "charge"), Limit: 8}, Keep: true}}
 	want.JVM.Interval, want.ServiceName, want.PollInterval, want.MaxPolls = 15*time.Second, "all", 300*time.Millisecond, 2
 	want.StateInterval = 20 * time.Second
 	storage := component.MustNewID("file_storage")
@@ -103,7 +103,7 @@ func TestErrorsNameTheFieldAndTheRemedy(t *testing.T) {
 		"a file":               {func(c *Config) { c.Monitors[0].Exclude = ">" }, `monitors[0].exclude: pattern is ">": the server would write its results to a file`},
 		"a pattern twice":      {func(c *Config) { c.Monitors = append(c.Monitors, c.Monitors[0]) }, "monitor has the patterns demo.Shop buy twice: name them once"},
 		"a negative limit":     {func(c *Config) { c.Stacks = []CallsConfig{{shop, -2}} }, "stacks[0].limit is -2: set it to 1 to 2147483647, or to -1 for none"},
-		"endless records":      {func(c *Config) { c.Records = []CallsConfig{{shop, -1}} }, "records[0].limit is -1: set it to 1 to 1000, because recorded calls stay in the memory of the program"},
+		"endless records":      {func(c *Config) { c.Records = []RecordsConfig{{CallsConfig: CallsConfig{shop, -1}}} }, "records[0].limit is -1: set it to 1 to 1000, because recorded calls stay in the memory of the program"},
 		"an unknown point":     {func(c *Config) { c.Watches = []WatchConfig{{Points: []string{"end"}}} }, `watches[0].points has "end": set it to before, success, exception or finish`},
 		"a deep object":        {func(c *Config) { c.Watches = []WatchConfig{{Depth: 5}} }, "watches[0].depth is 5: set it to 1 to 4"},
 		"an expression":        {func(c *Config) { c.Watches = []WatchConfig{{Expression: "a\nb"}} }, "watches[0].expression: "},

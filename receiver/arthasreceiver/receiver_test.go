@@ -134,7 +134,7 @@ func TestAllResultsArriveAndTheProgramIsRestored(t *testing.T) {
 		c.Traces = []TraceConfig{{CallsConfig: CallsConfig{TargetConfig: shop, Limit: 3}}}
 		c.Stacks = []CallsConfig{{TargetConfig: shop, Limit: 2}}
 		c.Watches = []WatchConfig{{CallsConfig: CallsConfig{TargetConfig: shop, Limit: -1}}}
-		c.Records = []CallsConfig{{TargetConfig: shop, Limit: 4}}
+		c.Records = []RecordsConfig{{CallsConfig: CallsConfig{TargetConfig: shop, Limit: 4}}}
 		c.JVM.Interval = time.Second
 	})
 	b.Start()

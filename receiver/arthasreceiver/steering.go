@@ -42,7 +42,9 @@ func starts() []server.Start {
 		calls(task.Watch, "Report parameters, object and result of calls.", task.LimitParameter, func(c *CallsConfig) (*task.Task, error) {
 			return (&WatchConfig{CallsConfig: *c}).task(field)
 		}),
-		calls(task.Records, "Record calls, with parameters and results in the program's memory.", records, func(c *CallsConfig) (*task.Task, error) { return c.records(field) }),
+		calls(task.Records, "Record calls, with parameters and results in the program's memory.", records, func(c *CallsConfig) (*task.Task, error) {
+			return (&RecordsConfig{CallsConfig: *c}).task(field)
+		}),
 	}
 }
 

@@ -30,7 +30,7 @@ func (c *Config) tasks() ([]*task.Task, error) {
 		all.Add(c.Watches[i].task(fmt.Sprintf("watches[%d]", i)))
 	}
 	for i := range c.Records {
-		all.Add(c.Records[i].records(fmt.Sprintf("records[%d]", i)))
+		all.Add(c.Records[i].task(fmt.Sprintf("records[%d]", i)))
 	}
 	return all.Tasks()
 }
@@ -70,14 +70,21 @@ func (c *CallsConfig) stacks(field string) (*task.Task, error) {
 	}), err
 }
 
-func (c *CallsConfig) records(field string) (*task.Task, error) {
+func (c *RecordsConfig) task(field string) (*task.Task, error) {
 	t, target, condition, err := c.calls(field, task.Records)
 	if c.Limit == task.Unlimited || c.Limit > maxRecords {
 		err = errors.Join(err, fmt.Errorf("%s.limit is %d: set it to 1 to %d, because recorded calls stay in the memory of the program", field, c.Limit, maxRecords))
 	}
-	return own(t, func(_ *task.Task, limit arthas.Limit) arthas.Command {
+	own(t, func(_ *task.Task, limit arthas.Limit) arthas.Command {
 		return arthas.RecordCommand{Target: target, Limit: limit, Condition: condition}
-	}), err
+	})
+	command := t.Own
+	t.Own = func(t *task.Task, rest javamethods.Limit) javamethods.Command {
+		of := command(t, rest).(link.Command)
+		of.Forgets = !c.Keep
+		return of
+	}
+	return t, err
 }
 
 func (w *WatchConfig) task(field string) (*task.Task, error) {

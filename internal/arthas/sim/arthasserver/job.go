@@ -234,13 +234,14 @@ func (j *job) call(srv *Server, c Call, callers []Call, at time.Time, unbegun bo
 		j.data(srv, result{"type": "watch", "ts": srv.at(at), "cost": ms, "className": c.Class, "methodName": c.Method, "accessPoint": point, "value": "@ArrayList[\n]"})
 	case "tt":
 		record := result{
-			"index": 1000 + len(srv.records), "timestamp": srv.at(at), "cost": ms, "className": c.Class, "methodName": c.Method, "object": "0x4644e38",
+			"index": 1000 + srv.recorded, "timestamp": srv.at(at), "cost": ms, "className": c.Class, "methodName": c.Method, "object": "0x4644e38",
 			"params": []any{result{"expand": 1, "object": "w1"}}, "return": c.Throws == "", "throw": c.Throws != "", "returnObj": "null", "throwExp": "null",
 		}
 		if c.Throws != "" {
 			record["throwExp"] = c.Throws + ": " + c.Message
 		}
 		srv.records = append(srv.records, record)
+		srv.recorded++
 		j.data(srv, result{"type": "tt", "first": j.sent == 0, "timeFragmentList": []any{record}})
 	}
 }

@@ -76,8 +76,10 @@ type Server struct {
 	cookies  map[string]bool
 	jobs     int
 	// listeners counts the commands that instrumented classes.
-	listeners  int
+	listeners int
+	// records are the recorded calls in the program's memory. recorded is the number of all so far.
 	records    []result
+	recorded   int
 	redirected []string
 	answers    map[string]func() result
 	// faults are injected ones, by action. replies and turns count those that may have a fault, and those that had one.
@@ -126,7 +128,7 @@ func setDefault[T comparable](value *T, otherwise T) {
 
 func (srv *Server) forget() {
 	srv.sessions, srv.cookies = map[string]*session{}, map[string]bool{}
-	srv.jobs, srv.records, srv.stopped = 0, nil, false
+	srv.jobs, srv.records, srv.recorded, srv.stopped = 0, nil, 0, false
 }
 
 // Close ends everything that waits.
@@ -229,6 +231,13 @@ func (srv *Server) Sessions() (sessions, jobs int) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	return len(srv.sessions), len(srv.running())
+}
+
+// Recorded returns the number of recorded calls in the program's memory.
+func (srv *Server) Recorded() int {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return len(srv.records)
 }
 
 // Queued returns the number of results in the queues of a session.

@@ -42,6 +42,8 @@ func (c *Counters) Count(what link.Count, n int64) {
 		receiverkit.Count(b.ReceiverArthasDurationsUnbegun, n)
 	case link.CountTreesLeftOut:
 		receiverkit.Count(b.ReceiverArthasTreesLeftOut, n)
+	case link.CountRecordsKept:
+		receiverkit.Count(b.ReceiverArthasRecordsKept, n)
 	case link.CountLost:
 		receiverkit.Count(b.ReceiverArthasResultsLost, n)
 	case link.CountLeftovers:

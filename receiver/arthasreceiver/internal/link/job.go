@@ -21,6 +21,8 @@ type job struct {
 	command Command
 	session *arthas.Session
 	each    func(javamethods.Reply)
+	// life is the life of the program in which it runs.
+	life int
 	// zone is the time zone of the process, or nil.
 	zone *time.Location
 	// refusal is the server's reason why it instrumented no class, or nil.
@@ -45,7 +47,7 @@ func (l *link) runJob(ctx context.Context, command Command, each func(javamethod
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnsent, err)
 	}
-	j := &job{link: l, command: command, session: s, each: each}
+	j := &job{link: l, command: command, session: s, each: each, life: l.currentLife()}
 	if server := s.Server(); server.HasOffset {
 		j.zone = time.FixedZone("", int(server.Offset/time.Second))
 	}
@@ -171,6 +173,9 @@ func (j *job) accept(result arthas.Result, at time.Time) {
 	}
 	for _, reply := range replies {
 		j.each(reply)
+	}
+	if records, is := result.(*arthas.Records); is && j.command.Forgets {
+		j.forget(records.Calls, j.life)
 	}
 }
 

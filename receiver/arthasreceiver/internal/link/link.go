@@ -7,6 +7,7 @@
 //
 //   - link.go: connections, and short commands.
 //   - job.go: one command in its session.
+//   - forget.go: recorded calls that the program keeps in its memory.
 //   - replies.go, tree.go: results of Arthas as replies of internal/javamethods.
 //
 // # Resets
@@ -55,6 +56,8 @@ type Command struct {
 	arthas.Command
 	// Classes are the classes that it may instrument.
 	Classes javamethods.Classes
+	// Forgets means that recorded calls are deleted in the program after their receipt.
+	Forgets bool
 	// Limited means that the command ends by a number of results. Others run until they are interrupted.
 	Limited bool
 	// Cycle is the cycle of a monitor. Others have none.
@@ -72,7 +75,7 @@ var dialect = session.Dialect{Aborts: true, OneLayer: true}
 
 // Connect returns a new link. The first request shows whether the server answers.
 func (d *Dialer) Connect() (*session.Link, error) {
-	l := &link{Dialer: d, running: map[string]bool{}}
+	l := &link{Dialer: d, forgotten: make(chan recordOf, maxForgotten), running: map[string]bool{}}
 	var end context.CancelFunc
 	l.ctx, end = context.WithCancel(d.Context)
 	buffer := d.Memory.Connected(closer(end))
@@ -83,10 +86,14 @@ func (d *Dialer) Connect() (*session.Link, error) {
 		return nil, err
 	}
 	d.current.Store(l)
+	var forgetting sync.WaitGroup
+	forgetting.Go(l.forgetAll)
 	return &session.Link{
 		Asker: l, Dialect: dialect, Begin: l.begin, Total: l.total, Unsent: isUnsent,
 		IsForeign: func(err error) bool { return isLost(err) },
 		Close: func() {
+			close(l.forgotten) // no command runs
+			forgetting.Wait()
 			end()
 			d.Memory.Disconnected(buffer)
 		},
@@ -120,6 +127,8 @@ type link struct {
 	// ctx ends when the link is closed, or its memory has to be freed.
 	ctx context.Context
 
+	// forgotten has the recorded calls to delete.
+	forgotten chan recordOf
 	// ending is locked while stored sessions are ended.
 	ending sync.Mutex
 
@@ -127,6 +136,8 @@ type link struct {
 	stats session.Stats
 	// running has the IDs of sessions in which commands run.
 	running map[string]bool
+	// life is the number of processes so far.
+	life int
 }
 
 // total returns the counts of the link.
@@ -231,6 +242,9 @@ func text(p *arthas.Property) (value string) {
 // begin stores the process, ends the sessions that are left of an earlier connection to it, and returns the classes that
 // need a reset.
 func (l *link) begin(ctx context.Context, who session.Identity) (owed []javamethods.Classes, err error) {
+	l.mu.Lock()
+	l.life++
+	l.mu.Unlock()
 	l.Store.Begin(ctx, remembered.Process{PID: who.PID, Host: who.Host, Started: who.Started})
 	if err := l.endLeftovers(l.ctx); err != nil { // a shutdown has time for it
 		return nil, err
@@ -341,6 +355,8 @@ const (
 	// CountUnbegun counts durations that are none, and CountTreesLeftOut trees without a duration.
 	CountUnbegun
 	CountTreesLeftOut
+	// CountRecordsKept counts recorded calls that could not be deleted.
+	CountRecordsKept
 	// CountLost counts results that are known to be lost.
 	CountLost
 	// CountOverflows counts overflows of queues: certain ones, and CountFullQueues those that are possible.

@@ -37,6 +37,7 @@ type TelemetryBuilder struct {
 	ReceiverArthasLosses              metric.Int64Counter
 	ReceiverArthasMetricPointsDropped metric.Int64Counter
 	ReceiverArthasNodesDropped        metric.Int64Counter
+	ReceiverArthasRecordsKept         metric.Int64Counter
 	ReceiverArthasResets              metric.Int64Counter
 	ReceiverArthasRestarts            metric.Int64Counter
 	ReceiverArthasResults             metric.Int64Counter
@@ -155,6 +156,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverArthasNodesDropped, err = builder.meter.Int64Counter(
 		"otelcol_receiver_arthas_nodes_dropped",
 		metric.WithDescription("Calls of call trees that were left out, because of limits.max_tree_nodes. [Development]"),
+		metric.WithUnit("{call}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverArthasRecordsKept, err = builder.meter.Int64Counter(
+		"otelcol_receiver_arthas_records_kept",
+		metric.WithDescription("Recorded calls that stay in the memory of the program, because the receiver could not delete them. [Development]"),
 		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)

@@ -33,6 +33,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverArthasLosses.Add(context.Background(), 1)
 	tb.ReceiverArthasMetricPointsDropped.Add(context.Background(), 1)
 	tb.ReceiverArthasNodesDropped.Add(context.Background(), 1)
+	tb.ReceiverArthasRecordsKept.Add(context.Background(), 1)
 	tb.ReceiverArthasResets.Add(context.Background(), 1)
 	tb.ReceiverArthasRestarts.Add(context.Background(), 1)
 	tb.ReceiverArthasResults.Add(context.Background(), 1)
@@ -68,6 +69,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverArthasNodesDropped(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverArthasRecordsKept(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverArthasResets(t, testTel,

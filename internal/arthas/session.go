@@ -455,8 +455,13 @@ func (j *Job) pullFailed(ctx context.Context, err error) (Page, error) {
 	case errors.Is(err, errNotSent):
 		err = s.client.failed("pull_results", ctx.Err())
 	case errors.Is(err, ErrSessionNotFound):
+		page := Page{Elapsed: time.Since(j.sent)}
+		for _, it := range s.cutReplay() {
+			j.acceptItem(&page, it)
+		}
 		s.lost(err)
-		return Page{Elapsed: time.Since(j.sent), End: j.end}, nil
+		page.End = j.end
+		return page, nil
 	case errors.Is(err, ErrConsumerNotFound):
 		if s.state == sessionRunning {
 			s.state = sessionEvicted
@@ -566,6 +571,22 @@ func (s *Session) withoutReplayed(items []item) []item {
 		return append(fresh, items[i+1:]...)
 	}
 	return nil
+}
+
+// cutReplay returns the new ones of the repeated results if the session ends before the server has repeated all. If none of
+// them is known, they are dropped and counted as a gap: the server repeats the oldest first, which were pulled before.
+func (s *Session) cutReplay() (fresh []item) {
+	if len(s.replay) == 0 {
+		return nil
+	}
+	known := s.knownReplay()
+	if known > 0 || len(s.recent) == 0 {
+		fresh = s.replay[known:]
+	} else {
+		s.loss.Gaps++
+	}
+	s.replay, s.replayed = nil, false
+	return fresh
 }
 
 // knownReplay returns the number of repeated results up to the last known one. A page that got lost is not among the

@@ -371,6 +371,47 @@ func TestARemovedQueueIsJoinedAgainWithAGap(t *testing.T) {
 	assert.Equal(t, arthas.Loss{Evictions: 1, Gaps: 1, Results: 11}, s.Loss(), "a new queue of 50 has 49 of the last results, and the state of input")
 }
 
+// The server repeats 20 results in a page. The session ends before the next one.
+func TestASessionThatEndsWhileItsResultsAreRepeated(t *testing.T) {
+	for name, c := range map[string]struct {
+		pulled, fresh int
+		want          arthas.Loss
+	}{
+		"with new ones":               {5, 10, arthas.Loss{Evictions: 1}},
+		"with none that was the last": {30, 0, arthas.Loss{Evictions: 1, Gaps: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			s := b.open()
+			j := b.start(s, arthas.WatchCommand{Target: target(t, "demo.Shop", "buy"), Limit: 100})
+			for watched, called := 0, 0; watched < c.pulled; {
+				for ; called < min(c.pulled, watched+10); called++ {
+					b.server.Call(buy(time.Duration(called)))
+				}
+				page, err := j.Pull(context.Background())
+				require.NoError(t, err)
+				watched += len(of[*arthas.Watch](page.Results))
+			}
+			b.server.EvictConsumers(0, time.Hour)
+			for i := range 15 {
+				b.server.Call(buy(time.Duration(1000 + i)))
+			}
+			_, err := j.Pull(context.Background())
+			require.ErrorIs(t, err, arthas.ErrConsumerNotFound)
+			require.NoError(t, s.Rejoin(context.Background()))
+			page, err := j.Pull(context.Background())
+			require.NoError(t, err)
+			require.Empty(t, page.Results, "more are repeated")
+			b.server.Restart()
+			page, err = j.Pull(context.Background())
+			require.NoError(t, err)
+			require.NotNil(t, page.End)
+			assert.Len(t, of[*arthas.Watch](page.Results), c.fresh)
+			assert.Equal(t, c.want, s.Loss())
+		})
+	}
+}
+
 func TestASessionThatTheServerForgotIsLost(t *testing.T) {
 	b := newBed(t)
 	s := b.open()

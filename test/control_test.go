@@ -432,6 +432,56 @@ func TestAnRbkitServerWithLibzmqExecutesCommands(t *testing.T) {
 	}
 }
 
+// agentctl sends an Arthas server commands to count calls and to report some, and the server is restored.
+func TestAnArthasServerExecutesCommands(t *testing.T) {
+	t.Parallel()
+	server := newArthasServer(t)
+	played := server.play(t, "--rate", "100")
+	c, client := startControlled(t, "allow_disruptive: true", fmt.Sprintf(`
+receivers: {arthas: {service_name: shop, servers: [{endpoint: %q}], poll_interval: 50ms, collection_interval: 1s}}
+exporters: {file/logs: {path: "${env:DIR}/logs.json", flush_interval: 50ms}, file/metrics: {path: "${env:DIR}/metrics.json"}}
+service:
+  extensions: [health_check, pprof, agent_control]
+  pipelines: {logs: {receivers: [arthas], exporters: [file/logs]}, metrics: {receivers: [arthas], exporters: [file/metrics]}}
+`, server.url()))
+	id := awaitAgents(t, client, 1)[0].ID
+	testkit.Eventually(t, "it is connected", func() (bool, string) {
+		shown, err := client.Agent(t.Context(), id)
+		require.NoError(t, err)
+		return shown.State == "connected", shown.State
+	})
+	do := func(arguments ...string) string {
+		t.Helper()
+		output, code := agentctl(t, client, append([]string{"do", id}, arguments...)...)
+		require.Zero(t, code, output)
+		return output
+	}
+	assert.Contains(t, do("monitor", "class=com.example.*", "method=*", "cycle=1"), "matching methods")
+	do("watch", "class=com.example.shop.Service2", "method=*", "limit=5")
+	testkit.Eventually(t, "calls to be counted", func() (bool, string) {
+		got := countsOf(t, c)
+		return got.sum() > 0, fmt.Sprint(got)
+	})
+	assert.Contains(t, do("list"), "monitor com.example.* *, cycles of 1s: running")
+	do("reset", "class=com.example.shop.Service1")
+	do("end", "task=1")
+	output, code := agentctl(t, client, "do", id, "monitor", "class=com.example.* > /tmp/x", "method=*")
+	assert.Equal(t, 2, code, output)
+	do("stack", "class=com.example.shop.Service3", "method=*")
+	c.Stop(t)
+	played.stop()
+	lives := played.lives()
+	require.Len(t, lives, 1)
+	assert.Zero(t, lives[0].Enhanced, "it is restored")
+	assert.Zero(t, lives[0].Sessions)
+	var results []string
+	for _, r := range ordersLogged(t, c) {
+		assert.Equal(t, "shop", r.service)
+		results = append(results, r.command+" "+r.result)
+	}
+	assert.Equal(t, []string{"monitor done", "watch done", "list done", "reset done", "end done", "monitor bad_argument", "stack done"}, results)
+}
+
 // agentctl sends a Greys server commands to count calls and to report some, and the server is
 // restored.
 func TestAGreysServerExecutesCommands(t *testing.T) {

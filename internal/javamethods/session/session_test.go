@@ -261,6 +261,48 @@ func TestAResetRemovesAllLayers(t *testing.T) {
 	s.halt()
 }
 
+func TestWithOneLayerNoCommandEndsForAReset(t *testing.T) {
+	s := idleSession(t, &peer{}, Dialect{Aborts: true, OneLayer: true}, unchanged, "demo.*")
+	s.resets.owe(s.jobs[0].Classes())
+	s.resets.overload(len(s.jobs))
+	s.start(s.jobs[0])
+	s.startResets(receivedAt)
+	assert.False(t, s.resets.cleaning)
+	assert.Nil(t, s.resets.round, "the command may have the classes")
+	require.NoError(t, s.jobs[0].run.ctx.Err())
+	s.halt()
+}
+
+// The server counts results for the limit that got lost. It may have changed classes although no method matches.
+func TestErrorsThatAreNoFailures(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err   error
+		want  outcome
+		state jobState
+		owed  int
+	}{
+		"the server's limit":  {fmt.Errorf("%w: 100", javamethods.ErrLimit), outcomeEnded, jobOver, 1},
+		"no matching method":  {fmt.Errorf("%w: demo.*", javamethods.ErrUnmatched), outcomeUnmatched, jobDue, 1},
+		"an early end":        {errLost, outcomeLost, jobDue, 1},
+		"not sent to servers": {errUnsent, outcomeLost, jobDue, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := idleSession(t, &peer{}, Dialect{Aborts: true, OneLayer: true}, unchanged, "demo.*")
+			s.link.Unsent = func(err error) bool { return errors.Is(err, errUnsent) }
+			r := newRun(s, s.jobs[0])
+			r.err = tt.err
+			assert.Equal(t, tt.want, r.outcome())
+			s.countRun(r, 1)
+			s.runEnded(r)
+			assert.Equal(t, tt.state, s.jobs[0].state)
+			assert.Len(t, s.resets.owed, tt.owed)
+			s.halt()
+		})
+	}
+}
+
+var errUnsent = errors.New("it was not sent")
+
 // The commands were ended for a reset that has no reply.
 func TestCommandsDoNotWaitForResetsWithoutAReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -423,6 +465,9 @@ func TestAnotherIdentityIsAnotherProcess(t *testing.T) {
 		"no version now":            {was, Identity{Protocol: console.Protocol, PID: 7}, false},
 		"no ID before":              {Identity{Protocol: console.Protocol, Version: "1.7.6.6"}, was, false},
 		"no version before":         {Identity{Protocol: console.Protocol, PID: 7}, was, false},
+		"another host":              {Identity{PID: 1, Host: "a"}, Identity{PID: 1, Host: "b"}, true},
+		"another start":             {Identity{PID: 1, Started: "10:00"}, Identity{PID: 1, Started: "11:00"}, true},
+		"no start now":              {Identity{PID: 1, Started: "10:00"}, Identity{PID: 1}, false},
 		"no ID and another version": {was, Identity{Protocol: console.Protocol, Version: "1"}, true},
 	} {
 		assert.Equal(t, tt.want, tt.before.IsOther(tt.now), name)

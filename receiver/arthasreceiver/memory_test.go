@@ -25,11 +25,11 @@ func TestAServerBeyondItsMemoryIsReconnected(t *testing.T) {
 		budget int64
 		want   string
 	}{
-		"max_server_memory": {limit: 2 * mib, budget: 1 << 30, want: "limits.max_server_memory is reached (2097152 bytes)"},
-		"memory_budget":     {limit: 1 << 30, budget: 2 * mib, want: "limit_mib of memory_budget is reached"},
+		"max_server_memory": {limit: mib, budget: 1 << 30, want: "limits.max_server_memory is reached (1048576 bytes)"},
+		"memory_budget":     {limit: 1 << 30, budget: mib, want: "limit_mib of memory_budget is reached"},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			names := make([]string, 1000)
+			names := make([]string, 300)
 			played, endpoint := newServer(t, func(s *arthasserver.Settings) {
 				for i := range names {
 					names[i] = fmt.Sprint("demo.C", i, strings.Repeat("x", text.MaxShort-20))

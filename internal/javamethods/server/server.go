@@ -193,7 +193,8 @@ func (s *Server) askProcess(ctx context.Context, l *session.Link, pause time.Dur
 	running, end := context.WithCancel(ctx)
 	defer end()
 	if s.Beside != nil {
-		beside.Go(func() { s.Beside(running, s.work.Who(), s.output) })
+		who, of := s.work.Who(), s.output
+		beside.Go(func() { s.Beside(running, who, of) })
 	}
 	inputs := session.Inputs{Orders: s.orders, Full: s.full, Memory: s.Memory}
 	return session.New(l, s.work, inputs).Run(ctx, pause)

@@ -55,8 +55,9 @@ func newProgram(methods map[string][]string, now time.Time, processID int) *prog
 
 // matching returns the classes whose names match.
 func (p *program) matching(pattern string, isRegexp bool) (found []*class) {
+	matches := matcher(pattern, isRegexp)
 	for _, c := range p.classes {
-		if matches(pattern, c.name, isRegexp) {
+		if matches(c.name) {
 			found = append(found, c)
 		}
 	}
@@ -64,13 +65,16 @@ func (p *program) matching(pattern string, isRegexp bool) (found []*class) {
 }
 
 // matches reports whether a pattern matches a whole name.
-func matches(pattern, name string, isRegexp bool) bool {
+func matches(pattern, name string, isRegexp bool) bool { return matcher(pattern, isRegexp)(name) }
+
+// matcher returns a function that reports whether a pattern matches a whole name.
+func matcher(pattern string, isRegexp bool) func(name string) bool {
 	expression := pattern
 	if !isRegexp {
 		expression = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
 	}
 	re, err := regexp.Compile("^(?:" + expression + ")$")
-	return err == nil && re.MatchString(name)
+	return func(name string) bool { return err == nil && re.MatchString(name) }
 }
 
 // target is what a command instruments.
@@ -85,11 +89,12 @@ func (t target) matches(c Call) bool {
 
 // enhance instruments the methods of a target, and returns their number.
 func (p *program) enhance(t target) (classes, methods int) {
+	matches := matcher(t.method, t.isRegexp)
 	for _, c := range p.matching(t.class, t.isRegexp) {
 		classes++
 		n := 0
 		for _, method := range c.methods {
-			if matches(t.method, method, t.isRegexp) {
+			if matches(method) {
 				n++
 			}
 		}

@@ -323,7 +323,7 @@ func (c *Client) exchange(ctx context.Context, req request, names *javamethods.N
 // memoryOfByte is the memory of a byte of an answer, with that of the copies while the answer grows, and of its texts.
 const memoryOfByte = 4
 
-// countedReader counts the memory of what it reads.
+// countedReader counts the memory of the bytes that it reads.
 type countedReader struct {
 	io.Reader
 	held *held

@@ -6,6 +6,7 @@ package arthasreceiver
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"strings"
 	"time"
@@ -99,7 +100,7 @@ func (s *ServerConfig) validate(field string) error {
 
 func (c *LimitsConfig) validate() error {
 	return errors.Join(
-		setting.Between("limits.max_server_memory", c.MaxServerMemory, mib, 1<<40),
+		setting.Between("limits.max_server_memory", c.MaxServerMemory, mib, math.MaxInt),
 		setting.Between("limits.max_answer_bytes", c.MaxAnswerBytes, 64<<10, 1<<30),
 		setting.Between("limits.max_commands", c.MaxCommands, 1, 100),
 		setting.Between("limits.max_methods", c.MaxMethods, 1, 1_000_000),

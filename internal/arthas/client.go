@@ -135,7 +135,12 @@ func (c *Client) Exec(ctx context.Context, command Command, limit time.Duration)
 		return Execution{}, err
 	}
 	e := Execution{Sent: time.Now()}
-	answer, err := c.call(ctx, request{Action: "exec", Command: text, ExecTimeout: max(1, limit.Milliseconds())}, limit, &javamethods.Names{})
+	req := request{Action: "exec", Command: text, ExecTimeout: max(1, limit.Milliseconds())}
+	stop, isStop := command.(StopProfilerCommand)
+	if isStop {
+		req.maxText = stop.MaxText
+	}
+	answer, err := c.call(ctx, req, limit, &javamethods.Names{})
 	if err != nil {
 		return Execution{}, err
 	}
@@ -150,6 +155,11 @@ func (c *Client) Exec(ctx context.Context, command Command, limit time.Duration)
 				err = &RequestError{Peer: c.peer, Action: "exec", Err: &CommandError{Code: result.code, Message: result.message}}
 			}
 		case nil, *commandEcho, *inputStatus, *welcome, *shutdown:
+		case *Profiler:
+			if isStop {
+				result.dropBroken(answer.cut)
+			}
+			e.Results = append(e.Results, result)
 		default:
 			e.Results = append(e.Results, result)
 		}
@@ -226,6 +236,8 @@ type request struct {
 	Command     string `json:"command,omitempty"`
 	ExecTimeout int64  `json:"execTimeout,omitempty"`
 	UserID      string `json:"userId,omitempty"`
+	// maxText is the maximum length of a text of the answer, and 0 if only the length of the answer is limited.
+	maxText int64
 }
 
 // answer is the body of an answer.
@@ -238,6 +250,8 @@ type answer struct {
 	items                 []item
 	// held is the memory of the answer.
 	held held
+	// cut is the number of bytes beyond the maximum length of a text.
+	cut int64
 }
 
 // held is memory that is counted.
@@ -313,11 +327,13 @@ func (c *Client) exchange(ctx context.Context, req request, names *javamethods.N
 	if err := checkStatus(response); err != nil {
 		return a, err
 	}
-	received, err := c.read(response.Body, &a.held)
+	received, cut, err := c.read(response.Body, req.maxText, &a.held)
 	if err != nil {
 		return a, err
 	}
-	return c.decode(received, a.held, names)
+	a, err = c.decode(received, a.held, names)
+	a.cut = cut
+	return a, err
 }
 
 // memoryOfByte is the memory of a byte of an answer, with that of the copies while the answer grows, and of its texts.
@@ -337,18 +353,26 @@ func (r countedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// read reads the body of an answer.
-func (c *Client) read(body io.Reader, counted *held) ([]byte, error) {
-	received, err := io.ReadAll(io.LimitReader(countedReader{body, counted}, c.settings.MaxAnswer+1))
+// read reads the body of an answer, and returns the number of bytes that it has cut from texts longer than maxText. 0 cuts
+// none.
+func (c *Client) read(from io.Reader, maxText int64, counted *held) (body []byte, cut int64, err error) {
+	// The rest of an answer with a long text is short.
+	limit := c.settings.MaxAnswer + maxText
+	all := &io.LimitedReader{R: from, N: limit + cutFactor*maxText + 1}
+	texts, short := &shortTexts{from: all, longest: maxText}, io.Reader(all)
+	if maxText > 0 {
+		short = texts
+	}
+	received, err := io.ReadAll(io.LimitReader(countedReader{short, counted}, limit+1))
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, fmt.Errorf("%w after %d bytes", ErrCut, len(received))
+		return nil, 0, fmt.Errorf("%w after %d bytes", ErrCut, len(received))
 	case err != nil:
-		return nil, fmt.Errorf("after %d bytes of the answer: %w", len(received), withoutPort(err))
-	case int64(len(received)) > c.settings.MaxAnswer:
-		return nil, fmt.Errorf("%w of %d bytes", ErrTooLarge, c.settings.MaxAnswer)
+		return nil, 0, fmt.Errorf("after %d bytes of the answer: %w", len(received), withoutPort(err))
+	case int64(len(received)) > limit || all.N == 0:
+		return nil, 0, fmt.Errorf("%w of %d bytes", ErrTooLarge, limit)
 	}
-	return received, nil
+	return received, texts.cut, nil
 }
 
 // sessionCookie is the name of the server's cookie.

@@ -173,37 +173,37 @@ type (
 	// JVMCommand asks for properties of the JVM. The result is a [JVM].
 	JVMCommand struct{}
 
-	// ProfilerCommand is an action of the profiler. The result is a [Profiler].
-	ProfilerCommand struct {
-		Action ProfilerAction
-		// Event is for ProfilerStart only: the event that is sampled; empty means the server's default.
+	// StartProfilerCommand starts the profiler, without the samples of an earlier start. The result is a [Profiler]. The
+	// command fails if the profiler runs.
+	StartProfilerCommand struct {
 		Event ProfilerEvent
-		// Interval is for ProfilerStart only: the time between samples; 0 means the profiler's 10 ms.
+		// Interval is the time between samples, for ProfileCPU and ProfileWall; 0 means the profiler's.
 		Interval time.Duration
+		// Timeout is the time after which the profiler stops by itself: whole seconds, at least 1 s.
+		Timeout time.Duration
 	}
 
-	// ProfilerAction is what the profiler does.
-	ProfilerAction string
+	// ProfilerStatusCommand asks for the state of the profiler. The result is a [Profiler].
+	ProfilerStatusCommand struct{}
+
+	// StopProfilerCommand stops the profiler, and asks for the stacks since its start as text. The result is a [Profiler].
+	// The server's own command stop would write them to a file on the program's machine. If the profiler does not run,
+	// the server sends the stacks of the last start.
+	StopProfilerCommand struct {
+		// MaxText is the maximum length of the stacks in bytes. The client drops those beyond it, and counts their bytes.
+		MaxText int64
+	}
 
 	// ProfilerEvent is what the profiler samples.
 	ProfilerEvent string
 )
 
-// The actions of the profiler. ProfilerCollapsed returns the profile as a text, and goes on. The server's action stop is not one
-// of them, because it writes the profile to a file on the program's machine.
-const (
-	ProfilerStart     ProfilerAction = "start"
-	ProfilerStatus    ProfilerAction = "status"
-	ProfilerCollapsed ProfilerAction = "dumpCollapsed"
-)
-
 // The events of the profiler.
 const (
-	ProfileCPU    ProfilerEvent = "cpu"
-	ProfileITimer ProfilerEvent = "itimer"
-	ProfileWall   ProfilerEvent = "wall"
-	ProfileAlloc  ProfilerEvent = "alloc"
-	ProfileLock   ProfilerEvent = "lock"
+	ProfileCPU   ProfilerEvent = "cpu"
+	ProfileWall  ProfilerEvent = "wall"
+	ProfileAlloc ProfilerEvent = "alloc"
+	ProfileLock  ProfilerEvent = "lock"
 )
 
 // target writes the arguments of a command on methods. Every argument except the last may be missing: an expression is
@@ -306,29 +306,37 @@ func (c DashboardCommand) line() *line {
 
 func (JVMCommand) line() *line { return newLine("jvm") }
 
-func (c ProfilerCommand) line() *line {
-	l := newLine("profiler")
-	if c.Action != ProfilerStart && (c.Event != "" || c.Interval != 0) {
-		return l.fail(fmt.Errorf("the profiler's action %q has no event and no interval", c.Action))
-	}
-	switch c.Action {
-	case ProfilerStatus:
-		return l.word(string(c.Action))
-	case ProfilerCollapsed:
-		return l.word(string(c.Action)).word("TOTAL")
-	case ProfilerStart:
-		l.word(string(c.Action))
-	default:
-		return l.fail(fmt.Errorf("the profiler's action is %q: expected one of the constants", c.Action))
-	}
+func (c StartProfilerCommand) line() *line {
+	l := newLine("profiler").word("execute")
+	arguments := "start,event=" + string(c.Event)
 	switch c.Event {
-	case "":
-	case ProfileCPU, ProfileITimer, ProfileWall, ProfileAlloc, ProfileLock:
-		l.word("--event").word(string(c.Event))
+	case ProfileCPU, ProfileWall:
+		if c.Interval < 0 {
+			return l.fail(fmt.Errorf("interval is %v: expected at least 0", c.Interval))
+		}
+		if c.Interval > 0 {
+			arguments += fmt.Sprintf(",interval=%d", c.Interval.Nanoseconds())
+		}
+	case ProfileAlloc, ProfileLock:
+		if c.Interval != 0 {
+			return l.fail(fmt.Errorf("the profiler's event %q has no interval of time", c.Event))
+		}
 	default:
 		return l.fail(fmt.Errorf("the profiler's event is %q: expected one of the constants", c.Event))
 	}
-	return l.number("--interval", int64(c.Interval))
+	if c.Timeout < time.Second || c.Timeout%time.Second != 0 {
+		return l.fail(fmt.Errorf("timeout is %v: expected whole seconds, at least 1s", c.Timeout))
+	}
+	return l.argument(fmt.Sprintf("%s,timeout=%d", arguments, c.Timeout/time.Second))
+}
+
+func (ProfilerStatusCommand) line() *line { return newLine("profiler").word("status") }
+
+func (c StopProfilerCommand) line() *line {
+	// total: the values are nanoseconds or bytes. ann: names of Java's frames have a suffix. norm: names of lambdas have no
+	// numbers.
+	l := newLine("profiler").word("execute").argument("stop,collapsed,total,ann,norm")
+	return l.needs(c.MaxText > 0, "maximum length of the stacks")
 }
 
 func (c MonitorCommand) limit() Limit { return c.Limit }

@@ -67,10 +67,11 @@ func TestCommandLines(t *testing.T) {
 		{arthas.MemoryCommand{}, "memory"},
 		{arthas.DashboardCommand{Interval: time.Second, Limit: 3}, "dashboard -i 1000 -n 3"},
 		{arthas.JVMCommand{}, "jvm"},
-		{arthas.ProfilerCommand{Action: arthas.ProfilerStart, Event: arthas.ProfileWall, Interval: 20 * time.Millisecond}, "profiler start --event wall --interval 20000000"},
-		{arthas.ProfilerCommand{Action: arthas.ProfilerStart}, "profiler start"},
-		{arthas.ProfilerCommand{Action: arthas.ProfilerStatus}, "profiler status"},
-		{arthas.ProfilerCommand{Action: arthas.ProfilerCollapsed}, "profiler dumpCollapsed TOTAL"},
+		{arthas.StartProfilerCommand{Event: arthas.ProfileWall, Interval: 20 * time.Millisecond, Timeout: time.Minute}, "profiler execute 'start,event=wall,interval=20000000,timeout=60'"},
+		{arthas.StartProfilerCommand{Event: arthas.ProfileCPU, Timeout: time.Second}, "profiler execute 'start,event=cpu,timeout=1'"},
+		{arthas.StartProfilerCommand{Event: arthas.ProfileAlloc, Timeout: time.Second}, "profiler execute 'start,event=alloc,timeout=1'"},
+		{arthas.ProfilerStatusCommand{}, "profiler status"},
+		{arthas.StopProfilerCommand{MaxText: 1}, "profiler execute 'stop,collapsed,total,ann,norm'"},
 	} {
 		line, err := arthas.CommandLine(tt.command)
 		require.NoError(t, err)
@@ -98,10 +99,12 @@ func TestWrongCommandsHaveNoLine(t *testing.T) {
 		{arthas.RecordDetailCommand{}, "the command has no index of a record"},
 		{arthas.ForgetRecordCommand{}, "the command has no index of a record"},
 		{arthas.DashboardCommand{Interval: time.Microsecond}, "option -i is 1µs: expected whole milliseconds"},
-		{arthas.ProfilerCommand{}, `the profiler's action is "": expected one of the constants`},
-		{arthas.ProfilerCommand{Action: arthas.ProfilerStart, Event: "cpu > /tmp/x"}, `the profiler's event is "cpu > /tmp/x": expected one of the constants`},
-		{arthas.ProfilerCommand{Action: arthas.ProfilerStatus, Event: arthas.ProfileCPU}, `the profiler's action "status" has no event and no interval`},
-		{arthas.ProfilerCommand{Action: "stop"}, `the profiler's action is "stop": expected one of the constants`},
+		{arthas.StartProfilerCommand{Timeout: time.Second}, `the profiler's event is "": expected one of the constants`},
+		{arthas.StartProfilerCommand{Event: "cpu,file=/tmp/x", Timeout: time.Second}, `the profiler's event is "cpu,file=/tmp/x": expected one of the constants`},
+		{arthas.StartProfilerCommand{Event: arthas.ProfileLock, Interval: 1, Timeout: time.Second}, `the profiler's event "lock" has no interval of time`},
+		{arthas.StartProfilerCommand{Event: arthas.ProfileCPU, Interval: -1, Timeout: time.Second}, "interval is -1ns: expected at least 0"},
+		{arthas.StartProfilerCommand{Event: arthas.ProfileCPU}, "timeout is 0s: expected whole seconds, at least 1s"},
+		{arthas.StopProfilerCommand{}, "the command has no maximum length of the stacks"},
 	} {
 		_, err := arthas.CommandLine(tt.command)
 		assert.EqualError(t, err, tt.problem)

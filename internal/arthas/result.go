@@ -228,11 +228,13 @@ type (
 		JSON string
 	}
 
-	// Profiler is the result of a [ProfilerCommand].
+	// Profiler is the result of commands of the profiler.
 	Profiler struct {
 		Action string
-		// Text is the profiler's answer, or the profile.
+		// Text is the profiler's answer, or the stacks.
 		Text string
+		// Cut is the number of bytes of the stacks that were dropped, because they were too long.
+		Cut int64
 		// File is the name of the file with the profile, on the host of the program.
 		File, Format string
 	}

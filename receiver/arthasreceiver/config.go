@@ -32,6 +32,8 @@ type Config struct {
 	Records []RecordsConfig `mapstructure:"records"`
 	// JVM requests the state of the JVM.
 	JVM JVMConfig `mapstructure:"jvm"`
+	// Profiles runs the program's profiler.
+	Profiles ProfilesConfig `mapstructure:"profiles"`
 
 	// ServiceName is the resource attribute service.name of servers without a name of their own.
 	ServiceName string `mapstructure:"service_name"`
@@ -128,6 +130,18 @@ type JVMConfig struct {
 	Interval time.Duration `mapstructure:"interval"`
 }
 
+// ProfilesConfig runs the program's profiler in periods.
+type ProfilesConfig struct {
+	// Period is the length of a profile in whole seconds; 0 means no profiles.
+	Period time.Duration `mapstructure:"period"`
+	// Event is what the profiler samples: cpu, wall, alloc or lock.
+	Event string `mapstructure:"event"`
+	// Interval is the time between samples of cpu and wall; 0 means the profiler's.
+	Interval time.Duration `mapstructure:"interval"`
+}
+
+func (c *ProfilesConfig) event() arthas.ProfilerEvent { return arthas.ProfilerEvent(c.Event) }
+
 // LimitsConfig limits the memory and the data of servers. The queues are for all servers together; the other limits are
 // for each server.
 type LimitsConfig struct {
@@ -142,9 +156,14 @@ type LimitsConfig struct {
 	MaxMethods int `mapstructure:"max_methods"`
 	// MaxTreeNodes limits the calls of a forwarded call tree.
 	MaxTreeNodes int `mapstructure:"max_tree_nodes"`
+	// MaxProfileBytes limits the text of a profile. The stacks beyond it are lost.
+	MaxProfileBytes int `mapstructure:"max_profile_bytes"`
+	// MaxProfileStacks limits the different stacks of a profile. The others are summed without their frames.
+	MaxProfileStacks int `mapstructure:"max_profile_stacks"`
 	// The limits of the queues.
-	receiverkit.LogLimits  `mapstructure:",squash"`
-	receiverkit.SpanLimits `mapstructure:",squash"`
+	receiverkit.LogLimits    `mapstructure:",squash"`
+	receiverkit.SpanLimits   `mapstructure:",squash"`
+	receiverkit.SampleLimits `mapstructure:",squash"`
 }
 
 // RetryConfig configures the back-off between attempts.
@@ -163,15 +182,19 @@ func createDefaultConfig() *Config {
 		PollInterval:  500 * time.Millisecond,
 		StateInterval: 30 * time.Second,
 		MaxPolls:      arthas.DefaultPulls,
+		Profiles:      ProfilesConfig{Event: string(arthas.ProfileCPU)},
 		Reconnect:     receiverkit.DefaultReconnect(),
 		Limits: LimitsConfig{
-			MaxServerMemory: 256 * mib,
-			MaxAnswerBytes:  arthas.DefaultMaxAnswer,
-			MaxCommands:     16,
-			MaxMethods:      2000,
-			MaxTreeNodes:    10_000,
-			LogLimits:       receiverkit.LogLimits{MaxQueuedLogs: 100_000, MaxQueuedLogBytes: 64 * mib},
-			SpanLimits:      receiverkit.SpanLimits{MaxQueuedSpans: 100_000, MaxQueuedSpanBytes: 64 * mib},
+			MaxServerMemory:  256 * mib,
+			MaxAnswerBytes:   arthas.DefaultMaxAnswer,
+			MaxCommands:      16,
+			MaxMethods:       2000,
+			MaxTreeNodes:     10_000,
+			MaxProfileBytes:  8 * mib,
+			MaxProfileStacks: 10_000,
+			LogLimits:        receiverkit.LogLimits{MaxQueuedLogs: 100_000, MaxQueuedLogBytes: 64 * mib},
+			SpanLimits:       receiverkit.SpanLimits{MaxQueuedSpans: 100_000, MaxQueuedSpanBytes: 64 * mib},
+			SampleLimits:     receiverkit.SampleLimits{MaxQueuedSamples: 1_000_000, MaxQueuedSampleBytes: 64 * mib},
 		},
 		Config:               receiverkit.DefaultConfig(),
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),

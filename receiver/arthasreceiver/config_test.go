@@ -42,13 +42,15 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Records = []RecordsConfig{{CallsConfig: CallsConfig{TargetConfig: on("com.example.Pay", "charge"), Limit: 8}, Keep: true}}
 	want.JVM.Interval, want.ServiceName, want.PollInterval, want.MaxPolls = 15*time.Second, "all", 300*time.Millisecond, 2
 	want.StateInterval = 20 * time.Second
+	want.Profiles = ProfilesConfig{Period: time.Minute, Event: "wall", Interval: 20 * time.Millisecond}
 	storage := component.MustNewID("file_storage")
 	want.Storage = &storage
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
 	want.Limits = LimitsConfig{
-		MaxServerMemory: 4 * mib, MaxAnswerBytes: 65536, MaxCommands: 10, MaxMethods: 11, MaxTreeNodes: 12,
-		LogLimits:  receiverkit.LogLimits{MaxQueuedLogs: 13, MaxQueuedLogBytes: mib + 1},
-		SpanLimits: receiverkit.SpanLimits{MaxQueuedSpans: 14, MaxQueuedSpanBytes: mib + 2},
+		MaxServerMemory: 4 * mib, MaxAnswerBytes: 65536, MaxCommands: 10, MaxMethods: 11, MaxTreeNodes: 12, MaxProfileBytes: 65537, MaxProfileStacks: 15,
+		LogLimits:    receiverkit.LogLimits{MaxQueuedLogs: 13, MaxQueuedLogBytes: mib + 1},
+		SpanLimits:   receiverkit.SpanLimits{MaxQueuedSpans: 14, MaxQueuedSpanBytes: mib + 2},
+		SampleLimits: receiverkit.SampleLimits{MaxQueuedSamples: 16, MaxQueuedSampleBytes: mib + 3},
 	}
 	want.ResourceAttributes = map[string]any{"deployment.environment.name": "test"}
 	want.Retry = RetryConfig{InitialInterval: 2 * time.Millisecond, MaxInterval: 3 * time.Millisecond}
@@ -113,6 +115,14 @@ func TestErrorsNameTheFieldAndTheRemedy(t *testing.T) {
 		"a short JVM interval": {func(c *Config) { c.JVM.Interval = time.Millisecond }, "jvm.interval"},
 		"a long poll interval": {func(c *Config) { c.PollInterval = time.Minute }, "poll_interval"},
 		"no state interval":    {func(c *Config) { c.StateInterval = 0 }, "state_interval"},
+		"a part of a period":   {func(c *Config) { c.Profiles.Period = 1500 * time.Millisecond }, "profiles.period is 1.5s: set it to whole seconds"},
+		"a long period":        {func(c *Config) { c.Profiles.Period = 2 * time.Hour }, "profiles.period is 2h0m0s"},
+		"an unknown event":     {func(c *Config) { c.Profiles.Event = "cpu,file=/tmp/x" }, `profiles.event is "cpu,file=/tmp/x": set it to cpu, wall, alloc or lock`},
+		"a short interval":     {func(c *Config) { c.Profiles.Interval = time.Microsecond }, "profiles.interval is 1µs"},
+		"an unused interval":   {func(c *Config) { c.Profiles.Event, c.Profiles.Interval = "lock", time.Second }, "profiles.interval is 1s: remove it, because the event lock has none"},
+		"short profiles":       {func(c *Config) { c.Limits.MaxProfileBytes = 1 }, "limits.max_profile_bytes is 1"},
+		"no stacks":            {func(c *Config) { c.Limits.MaxProfileStacks = 0 }, "limits.max_profile_stacks is 0"},
+		"no queue of samples":  {func(c *Config) { c.Limits.MaxQueuedSamples = 0 }, "limits.max_queued_samples is 0"},
 		"no poll":              {func(c *Config) { c.MaxPolls = 0 }, "max_polls"},
 	} {
 		t.Run(name, func(t *testing.T) {

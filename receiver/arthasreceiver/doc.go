@@ -4,8 +4,8 @@
 //go:generate mdatagen metadata.yaml
 
 // Package arthasreceiver is a client of Arthas servers, which are attached to live Java processes. It requests counts of
-// calls, call trees, stacks, watched values, recorded calls, and the state of the JVM. It forwards the results as metrics,
-// spans and log records.
+// calls, call trees, stacks, watched values, recorded calls, the state of the JVM, and profiles. It forwards the results as
+// metrics, spans, log records and profiles.
 //
 // # Data flow
 //
@@ -20,11 +20,13 @@
 //	  javamethods/signals   results as spans, log records and points, with the queues to the pipelines
 //	jvm.go                  the state of the JVM, by interval
 //	metrics.go              the state of a process as metrics
+//	profiles.go             the profiles of a process
+//	  internal/profiling    the periods of the program's profiler
 //
 // Package internal/javamethods has what the receiver for Greys shares.
 //
 // # Goroutines
 //
-// Each server has one goroutine, and one more for each command and for the state of the JVM. The goroutine of a command
-// owns its session of Arthas. Each signal has a goroutine that forwards it.
+// Each server has one goroutine, and one more for each command, for the state of the JVM, and for the profiler. The
+// goroutine of a command owns its session of Arthas. Each signal has a goroutine that forwards it.
 package arthasreceiver

@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/remembered"
@@ -39,11 +40,12 @@ type environment struct {
 	config   *Config
 	counters *counters.Counters
 
-	// The fields below exist from the start on. spans is nil if no pipeline accepts spans.
-	run     *receiverkit.Run
-	spans   *signals.Spans
-	logs    *signals.Logs
-	metrics *metricsLoop
+	// The fields below exist from the start on. spans and profiles are nil if no pipeline accepts them.
+	run      *receiverkit.Run
+	spans    *signals.Spans
+	logs     *signals.Logs
+	metrics  *metricsLoop
+	profiles *handover.Profiles[profileParcel]
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Receiver, error) {
@@ -74,6 +76,7 @@ func (r *arthasReceiver) Start(ctx context.Context, run *receiverkit.Run) error 
 			return err
 		}
 	}
+	env.profiles = newProfiles(env)
 	env.spans = signals.NewSpans(run, metadata.Type.String(), config.Limits.SpanLimits, env.counters.SpansDropped)
 	env.logs = signals.NewLogs(run, metadata.Type.String(), eventswitch.Off(config.Events), config.Limits.LogLimits, env.counters.LogRecordsDropped)
 	for i := range config.Servers {
@@ -98,7 +101,7 @@ func (r *arthasReceiver) Start(ctx context.Context, run *receiverkit.Run) error 
 	return nil
 }
 
-var errNothing = errors.New("monitors, traces, stacks, watches, records and jvm are empty: set one of them, or configure the extension agent_control, so that operators can start tasks")
+var errNothing = errors.New("monitors, traces, stacks, watches, records, jvm and profiles are empty: set one of them, or configure the extension agent_control, so that operators can start tasks")
 
 // forwards reports whether a pipeline accepts the results of a kind of task. Without one the receiver does not
 // instrument the program.

@@ -6,8 +6,11 @@ package arthasreceiver
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,10 +19,12 @@ import (
 	"github.com/callbraid/callbraid/internal/javamethods/process"
 	"github.com/callbraid/callbraid/internal/javamethods/server"
 	"github.com/callbraid/callbraid/internal/javamethods/session"
+	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/link"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/profiling"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/remembered"
 )
 
@@ -27,6 +32,9 @@ import (
 type arthasServer struct {
 	*server.Server
 	jvm *jvm
+	// profiler is nil if no pipeline accepts profiles, or none are configured. current is the process of its profiles.
+	profiler *profiling.Profiler
+	current  atomic.Pointer[signals.Origin]
 }
 
 // newServer returns a configured server.
@@ -57,7 +65,14 @@ func (r *arthasReceiver) newServer(ctx context.Context, config *ServerConfig, ta
 	if env.run.Next.Metrics == nil {
 		state.interval = 0
 	}
-	return &arthasServer{jvm: state, Server: server.New(server.Settings{
+	of := &arthasServer{jvm: state}
+	// The profiler's answers have their own limit, limits.max_profile_bytes.
+	profilerClient, err := arthas.NewClient(transport, config.Endpoint, arthas.Settings{MaxAnswer: int64(c.Limits.MaxAnswerBytes), Timeout: timeout, UserID: "callbraid"})
+	if err != nil {
+		return nil, err
+	}
+	of.profiler = env.newProfiler(profilerClient, config, r.stored, logger, of.current.Load)
+	of.Server = server.New(server.Settings{
 		Tracer: metadata.Type.String(), Endpoint: addressOf(config.Endpoint), ServiceName: cmp.Or(config.ServiceName, c.ServiceName), Resource: c.Resource,
 		Run: env.run, Spans: env.spans, Logs: env.logs, Ended: func(last server.State) { env.metrics.Ended(processState{State: last}) },
 		Counters: env.counters, Health: env.Health.Server(config.Endpoint), Logger: logger, Memory: memory,
@@ -68,10 +83,27 @@ func (r *arthasReceiver) newServer(ctx context.Context, config *ServerConfig, ta
 		},
 		Process: process.Settings{MaxMethods: c.Limits.MaxMethods, MethodsSetting: "limits.max_methods", MaxTreeNodes: c.Limits.MaxTreeNodes, MaxCommands: c.Limits.MaxCommands},
 		Connect: func(context.Context, string) (*session.Link, error) { return dialer.Connect() },
-		Beside:  state.follow, RecordsAsLogs: true,
+		Beside:  of.beside, RecordsAsLogs: true,
 		Starts: starts(), Reset: reset,
 		RepeatAfter: server.UsualRepeatAfter, SilentAfter: max(server.UsualSilentAfter, timeout),
-	})}, nil
+	})
+	return of, nil
+}
+
+// beside requests the state of the JVM and runs the profiler, until ctx ends.
+func (s *arthasServer) beside(ctx context.Context, who session.Identity, of *server.Output) {
+	s.current.Store(of.Origin)
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { s.jvm.follow(ctx, who, of) })
+	if s.profiler == nil {
+		return
+	}
+	all.Go(func() {
+		process := fmt.Sprint(who.PID, who.Host, who.Started)
+		for s.profiler.Run(s.Run.Serving, ctx, process) != nil && pause(ctx, s.Session.Reconnect.MaxInterval) {
+		}
+	})
 }
 
 // newTransport returns the HTTP client of a server. The receiver closes it at the end.

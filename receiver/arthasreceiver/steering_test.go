@@ -176,7 +176,7 @@ func TestOperatorsStartAndEndCommands(t *testing.T) {
 	b.awaitRestored()
 
 	err = newBed(t, played, endpoint, nothing).Component().Start(t.Context(), componenttest.NewNopHost())
-	require.ErrorContains(t, err, "monitors, traces, stacks, watches, records and jvm are empty: set one of them")
+	require.ErrorContains(t, err, "monitors, traces, stacks, watches, records, jvm and profiles are empty: set one of them")
 	assert.ErrorContains(t, err, "agent_control")
 }
 

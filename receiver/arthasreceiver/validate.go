@@ -13,6 +13,7 @@ import (
 
 	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/callbraid/callbraid/internal/arthas"
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 )
@@ -35,14 +36,15 @@ func (c *Config) Validate() error {
 		setting.Within("state_interval", c.StateInterval, 10*time.Millisecond, time.Hour),
 		setting.Between("max_polls", c.MaxPolls, 1, 16),
 		receiverkit.ValidateReconnect(c.Reconnect),
+		c.Profiles.validate(),
 		c.Limits.validate(),
 		c.ValidateCommon(),
 	)
 }
 
-// asksNothing reports whether the configuration has no tasks, and no requests for the state of the JVM.
+// asksNothing reports whether the configuration has no tasks, and requests neither the state of the JVM nor profiles.
 func (c *Config) asksNothing() bool {
-	return len(c.Monitors)+len(c.Traces)+len(c.Stacks)+len(c.Watches)+len(c.Records) == 0 && c.JVM.Interval == 0
+	return len(c.Monitors)+len(c.Traces)+len(c.Stacks)+len(c.Watches)+len(c.Records) == 0 && c.JVM.Interval == 0 && c.Profiles.Period == 0
 }
 
 const exampleEndpoint = "http://localhost:8563"
@@ -107,5 +109,30 @@ func (c *LimitsConfig) validate() error {
 		setting.Between("limits.max_tree_nodes", c.MaxTreeNodes, 1, 1_000_000),
 		c.LogLimits.ValidateQueue(10_000_000),
 		c.SpanLimits.ValidateQueue(10_000_000),
+		c.SampleLimits.ValidateQueue(10_000_000),
+		setting.Between("limits.max_profile_bytes", c.MaxProfileBytes, 1<<10, 256*mib),
+		setting.Between("limits.max_profile_stacks", c.MaxProfileStacks, 1, 1_000_000),
 	)
+}
+
+func (c *ProfilesConfig) validate() (err error) {
+	if c.Period != 0 {
+		err = setting.Within("profiles.period", c.Period, time.Second, time.Hour)
+		if c.Period%time.Second != 0 {
+			err = errors.Join(err, fmt.Errorf("profiles.period is %v: set it to whole seconds", c.Period))
+		}
+	}
+	switch event := c.event(); event {
+	case arthas.ProfileCPU, arthas.ProfileWall:
+		if c.Interval != 0 {
+			err = errors.Join(err, setting.Within("profiles.interval", c.Interval, time.Millisecond, time.Second))
+		}
+	case arthas.ProfileAlloc, arthas.ProfileLock:
+		if c.Interval != 0 {
+			err = errors.Join(err, fmt.Errorf("profiles.interval is %v: remove it, because the event %s has none", c.Interval, event))
+		}
+	default:
+		err = errors.Join(err, fmt.Errorf("profiles.event is %q: set it to cpu, wall, alloc or lock", c.Event))
+	}
+	return err
 }

@@ -142,7 +142,7 @@ func (srv *Server) newJob(s *session, r request) (j *job, problem string) {
 
 func (srv *Server) knows(command string) bool {
 	switch command {
-	case "version", "session", "reset", "monitor", "trace", "stack", "watch", "tt", "dashboard", "sc", "sm":
+	case "version", "session", "reset", "monitor", "trace", "stack", "watch", "tt", "dashboard", "sc", "sm", "profiler":
 		return true
 	}
 	return srv.answers[command] != nil

@@ -107,6 +107,9 @@ func (j *job) run(srv *Server) {
 		return
 	case "sc", "sm":
 		j.search(srv)
+	case "profiler":
+		j.profile(srv)
+		return
 	default:
 		j.send(srv, srv.answers[l.Command]())
 	}

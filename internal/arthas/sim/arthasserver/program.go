@@ -40,8 +40,9 @@ type class struct {
 type program struct {
 	classes []*class
 	// begun is when the program started.
-	begun time.Time
-	truth Truth
+	begun    time.Time
+	truth    Truth
+	profiler profiler
 }
 
 func newProgram(methods map[string][]string, now time.Time, processID int) *program {

@@ -164,9 +164,6 @@ func (srv *Server) makeAnswers() map[string]func() result {
 				"COMPILATION": []any{result{"name": "TOTAL-COMPILE-TIME", "desc": "time (ms)", "value": 1382}},
 			}}
 		},
-		"profiler": func() result {
-			return result{"type": "profiler", "action": "dumpCollapsed", "executeResult": "demo/Shop.buy 12\n"}
-		},
 		"stop": func() result { return result{"type": "message", "message": "stopped"} },
 	}
 }

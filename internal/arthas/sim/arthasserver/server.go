@@ -187,6 +187,9 @@ func (srv *Server) call(c Call, unbegun bool) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	srv.program.made(c)
+	if p := &srv.program.profiler; p.isRunning(srv.settings.now()) {
+		p.sample(c, "java/lang/Thread.run_[0];")
+	}
 	for _, s := range srv.sessions {
 		if s.job != nil {
 			s.job.call(srv, c, nil, srv.settings.now(), unbegun)

@@ -49,6 +49,13 @@ type Truth struct {
 	Stacks  int64 `json:"stacks"`
 	Watches int64 `json:"watches"`
 	Records int64 `json:"records"`
+	// Profiles counts the starts of the profiler by clients, and ProfilesStopped those that clients stopped. Profiled is the sum
+	// of the stacks that they received.
+	Profiles        int64         `json:"profiles"`
+	ProfilesStopped int64         `json:"profiles_stopped"`
+	Profiled        time.Duration `json:"profiled_nanoseconds"`
+	// Profiling means that the profiler runs.
+	Profiling bool `json:"profiling"`
 	// Dropped counts results that full queues dropped before a client received them.
 	Dropped int64 `json:"dropped"`
 	// Resets counts restored classes. Enhanced is the number of instrumented classes, and Sessions that of sessions that
@@ -123,6 +130,7 @@ func (p *program) made(c Call) {
 func (p *program) snapshot() Truth {
 	t := p.truth
 	t.Made, t.Reported = maps.Clone(t.Made), maps.Clone(t.Reported)
+	t.Profiling = p.profiler.running
 	for _, c := range p.classes {
 		if c.instrumented {
 			t.Enhanced++

@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/link"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/profiling"
 )
 
 // Counters are the receiver's own metrics. They implement [server.Counters]. Several goroutines may use them.
@@ -115,10 +116,22 @@ func (c *Counters) Process(now, before *process.Counts) {
 	receiverkit.Count(c.builder.ReceiverArthasNodesDropped, now.NodesDropped-before.NodesDropped)
 }
 
+// Period counts a period of the profiler.
+func (c *Counters) Period(outcome profiling.Outcome) {
+	receiverkit.Count(c.builder.ReceiverArthasProfilePeriods, 1, receiverkit.With("outcome", outcome.String()))
+}
+
+// ProfileLosses counts parts of a profile that are lost.
+func (c *Counters) ProfileLosses(droppedBytes, malformedLines, foldedStacks int64) {
+	receiverkit.Count(c.builder.ReceiverArthasProfileBytesDropped, droppedBytes)
+	receiverkit.Count(c.builder.ReceiverArthasProfileLinesMalformed, malformedLines)
+	receiverkit.Count(c.builder.ReceiverArthasProfileStacksFolded, foldedStacks)
+}
+
 // Restarted counts a program that was started again.
 func (c *Counters) Restarted() { c.builder.ReceiverArthasRestarts.Add(context.Background(), 1) }
 
-// SpansDropped, LogRecordsDropped and MetricPointsDropped count dropped data, by the reason.
+// SpansDropped, LogRecordsDropped, MetricPointsDropped and SamplesDropped count dropped data, by the reason.
 func (c *Counters) SpansDropped(n int, reason string) {
 	receiverkit.CountBy(c.builder.ReceiverArthasSpansDropped)(n, reason)
 }
@@ -129,4 +142,8 @@ func (c *Counters) LogRecordsDropped(n int, reason string) {
 
 func (c *Counters) MetricPointsDropped(n int, reason string) {
 	receiverkit.CountBy(c.builder.ReceiverArthasMetricPointsDropped)(n, reason)
+}
+
+func (c *Counters) SamplesDropped(n int, reason string) {
+	receiverkit.CountBy(c.builder.ReceiverArthasSamplesDropped)(n, reason)
 }

@@ -14,7 +14,8 @@ var (
 )
 
 const (
-	TracesStability  = component.StabilityLevelDevelopment
-	LogsStability    = component.StabilityLevelDevelopment
-	MetricsStability = component.StabilityLevelDevelopment
+	TracesStability   = component.StabilityLevelDevelopment
+	LogsStability     = component.StabilityLevelDevelopment
+	MetricsStability  = component.StabilityLevelDevelopment
+	ProfilesStability = component.StabilityLevelDevelopment
 )

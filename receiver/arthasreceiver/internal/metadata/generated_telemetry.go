@@ -25,30 +25,35 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                             metric.Meter
-	mu                                sync.Mutex
-	registrations                     []metric.Registration
-	ReceiverArthasCommands            metric.Int64Counter
-	ReceiverArthasConnectionFailures  metric.Int64Counter
-	ReceiverArthasDurationsUnbegun    metric.Int64Counter
-	ReceiverArthasFolded              metric.Int64Counter
-	ReceiverArthasLeftoverSessions    metric.Int64Counter
-	ReceiverArthasLogRecordsDropped   metric.Int64Counter
-	ReceiverArthasLosses              metric.Int64Counter
-	ReceiverArthasMetricPointsDropped metric.Int64Counter
-	ReceiverArthasNodesDropped        metric.Int64Counter
-	ReceiverArthasRecordsKept         metric.Int64Counter
-	ReceiverArthasResets              metric.Int64Counter
-	ReceiverArthasRestarts            metric.Int64Counter
-	ReceiverArthasResults             metric.Int64Counter
-	ReceiverArthasResultsLost         metric.Int64Counter
-	ReceiverArthasResultsMalformed    metric.Int64Counter
-	ReceiverArthasRowsIgnored         metric.Int64Counter
-	ReceiverArthasServerUp            metric.Int64ObservableGauge
-	ReceiverArthasServers             metric.Int64UpDownCounter
-	ReceiverArthasServersDisconnected metric.Int64Counter
-	ReceiverArthasSpansDropped        metric.Int64Counter
-	ReceiverArthasTreesLeftOut        metric.Int64Counter
+	meter                               metric.Meter
+	mu                                  sync.Mutex
+	registrations                       []metric.Registration
+	ReceiverArthasCommands              metric.Int64Counter
+	ReceiverArthasConnectionFailures    metric.Int64Counter
+	ReceiverArthasDurationsUnbegun      metric.Int64Counter
+	ReceiverArthasFolded                metric.Int64Counter
+	ReceiverArthasLeftoverSessions      metric.Int64Counter
+	ReceiverArthasLogRecordsDropped     metric.Int64Counter
+	ReceiverArthasLosses                metric.Int64Counter
+	ReceiverArthasMetricPointsDropped   metric.Int64Counter
+	ReceiverArthasNodesDropped          metric.Int64Counter
+	ReceiverArthasProfileBytesDropped   metric.Int64Counter
+	ReceiverArthasProfileLinesMalformed metric.Int64Counter
+	ReceiverArthasProfilePeriods        metric.Int64Counter
+	ReceiverArthasProfileStacksFolded   metric.Int64Counter
+	ReceiverArthasRecordsKept           metric.Int64Counter
+	ReceiverArthasResets                metric.Int64Counter
+	ReceiverArthasRestarts              metric.Int64Counter
+	ReceiverArthasResults               metric.Int64Counter
+	ReceiverArthasResultsLost           metric.Int64Counter
+	ReceiverArthasResultsMalformed      metric.Int64Counter
+	ReceiverArthasRowsIgnored           metric.Int64Counter
+	ReceiverArthasSamplesDropped        metric.Int64Counter
+	ReceiverArthasServerUp              metric.Int64ObservableGauge
+	ReceiverArthasServers               metric.Int64UpDownCounter
+	ReceiverArthasServersDisconnected   metric.Int64Counter
+	ReceiverArthasSpansDropped          metric.Int64Counter
+	ReceiverArthasTreesLeftOut          metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -159,6 +164,30 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ReceiverArthasProfileBytesDropped, err = builder.meter.Int64Counter(
+		"otelcol_receiver_arthas_profile_bytes_dropped",
+		metric.WithDescription("Bytes of the text of profiles that were dropped, because of limits.max_profile_bytes. Their stacks are lost. [Development]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverArthasProfileLinesMalformed, err = builder.meter.Int64Counter(
+		"otelcol_receiver_arthas_profile_lines_malformed",
+		metric.WithDescription("Lines of profiles that could not be read, which were left out. [Development]"),
+		metric.WithUnit("{line}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverArthasProfilePeriods, err = builder.meter.Int64Counter(
+		"otelcol_receiver_arthas_profile_periods",
+		metric.WithDescription("Periods of the profiler, by outcome (done: its profile was forwarded or is empty; foreign: somebody else used the profiler; lost: the profiler ended before the period, or its profile did not arrive; refused: the profiler does not work). [Development]"),
+		metric.WithUnit("{period}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverArthasProfileStacksFolded, err = builder.meter.Int64Counter(
+		"otelcol_receiver_arthas_profile_stacks_folded",
+		metric.WithDescription("Stacks of profiles that were summed without their frames, because of limits.max_profile_stacks. [Development]"),
+		metric.WithUnit("{stack}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ReceiverArthasRecordsKept, err = builder.meter.Int64Counter(
 		"otelcol_receiver_arthas_records_kept",
 		metric.WithDescription("Recorded calls that stay in the memory of the program, because the receiver could not delete them. [Development]"),
@@ -199,6 +228,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_arthas_rows_ignored",
 		metric.WithDescription("Rows of monitors that were not counted: another monitor counts the method. [Development]"),
 		metric.WithUnit("{row}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverArthasSamplesDropped, err = builder.meter.Int64Counter(
+		"otelcol_receiver_arthas_samples_dropped",
+		metric.WithDescription("Profile samples that were dropped, by reason (queue_full, memory_budget, permanent_error, shutdown). [Development]"),
+		metric.WithUnit("{sample}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverArthasServerUp, err = builder.meter.Int64ObservableGauge(

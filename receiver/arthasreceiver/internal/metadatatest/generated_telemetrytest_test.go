@@ -33,6 +33,10 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverArthasLosses.Add(context.Background(), 1)
 	tb.ReceiverArthasMetricPointsDropped.Add(context.Background(), 1)
 	tb.ReceiverArthasNodesDropped.Add(context.Background(), 1)
+	tb.ReceiverArthasProfileBytesDropped.Add(context.Background(), 1)
+	tb.ReceiverArthasProfileLinesMalformed.Add(context.Background(), 1)
+	tb.ReceiverArthasProfilePeriods.Add(context.Background(), 1)
+	tb.ReceiverArthasProfileStacksFolded.Add(context.Background(), 1)
 	tb.ReceiverArthasRecordsKept.Add(context.Background(), 1)
 	tb.ReceiverArthasResets.Add(context.Background(), 1)
 	tb.ReceiverArthasRestarts.Add(context.Background(), 1)
@@ -40,6 +44,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverArthasResultsLost.Add(context.Background(), 1)
 	tb.ReceiverArthasResultsMalformed.Add(context.Background(), 1)
 	tb.ReceiverArthasRowsIgnored.Add(context.Background(), 1)
+	tb.ReceiverArthasSamplesDropped.Add(context.Background(), 1)
 	tb.ReceiverArthasServers.Add(context.Background(), 1)
 	tb.ReceiverArthasServersDisconnected.Add(context.Background(), 1)
 	tb.ReceiverArthasSpansDropped.Add(context.Background(), 1)
@@ -71,6 +76,18 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualReceiverArthasNodesDropped(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverArthasProfileBytesDropped(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverArthasProfileLinesMalformed(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverArthasProfilePeriods(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverArthasProfileStacksFolded(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverArthasRecordsKept(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -90,6 +107,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverArthasRowsIgnored(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverArthasSamplesDropped(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverArthasServerUp(t, testTel,

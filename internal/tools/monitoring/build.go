@@ -57,7 +57,11 @@ func source() common.DataSourceRef {
 	return common.DataSourceRef{Type: &kind, Uid: &name}
 }
 
+// Grafana before version 12 cannot import dashboards of the newer form.
+//
+//lint:ignore SA1019 the newer form is dashboardv2
 func (b board) build() (dashboard.Dashboard, error) {
+	//lint:ignore SA1019 the newer form is dashboardv2
 	d := dashboard.NewDashboardBuilder(b.title).Uid("callbraid-"+b.name).Description(b.description).Tags([]string{"callbraid"}).
 		Time("now-1h", "now").Refresh("30s").Tooltip(dashboard.DashboardCursorSyncCrosshair).
 		WithVariable(dashboard.NewDatasourceVariableBuilder(sourceVariable).Label("Prometheus").Type("prometheus"))

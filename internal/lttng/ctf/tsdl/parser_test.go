@@ -110,6 +110,15 @@ func TestTypes(t *testing.T) {
 	}
 }
 
+func TestANamedTypeNeedsNoSemicolon(t *testing.T) {
+	trace, err := parse(u8 + "struct one { uint8_t a; } enum e : uint8_t { b }\nstruct two { struct one c; enum e d; } align(16) event { name = x; fields := struct two; };")
+	require.NoError(t, err)
+	require.Equal(t, uint64(16), trace.Events[0].Fields.Alignment())
+	require.Len(t, trace.Events[0].Fields.Members, 2)
+	_, err = parse(u8 + "struct one { uint8_t a; } b;")
+	require.ErrorContains(t, err, `line 2, column 27: expected a declaration, got the word "b"`)
+}
+
 func one(n int64) metadata.Range {
 	return metadata.Range{Low: metadata.Signed(n), High: metadata.Signed(n)}
 }

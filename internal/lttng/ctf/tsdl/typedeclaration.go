@@ -22,7 +22,8 @@ func (p *Parser) beginsType() bool {
 	return false
 }
 
-// typeDeclaration reads a typealias, a typedef, or a named type, and the semicolon.
+// typeDeclaration reads a typealias, a typedef, or a named type, and the semicolon. A named type needs none: the grammar
+// demands it, but a public test suite has such traces, and babeltrace2 reads them.
 func (p *Parser) typeDeclaration(s *scope) {
 	switch {
 	case p.is("typealias"):
@@ -31,6 +32,8 @@ func (p *Parser) typeDeclaration(s *scope) {
 		p.typedef(s)
 	case p.beginsType():
 		p.typeSpecifier(s)
+		p.accept(";")
+		return
 	default:
 		p.failToken("a declaration")
 	}

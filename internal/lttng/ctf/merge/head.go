@@ -67,7 +67,10 @@ func (s *Stream) useMark() {
 	mark := s.marks[0]
 	s.marks = s.marks[:copy(s.marks, s.marks[1:])]
 	s.head, s.headLoss, s.key = mark.head, mark.loss, max(s.key, mark.time)
-	if s.late == nil {
+	switch {
+	case s.known && s.clock == nil:
+		s.key = s.merger.passed // the key of an idle stream without clock is the end of all time
+	case s.late == nil:
 		s.key = max(s.key, s.merger.passed)
 	}
 	if mark.head == headLossEnd && mark.loss.To == unknownEnd {

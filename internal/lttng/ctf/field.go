@@ -148,6 +148,9 @@ func (f *Field) Path() string {
 	return b.String()
 }
 
+// HasRole reports whether the field has a meaning for the reader, such as the size of a packet.
+func (f *Field) HasRole() bool { return f.roles != 0 }
+
 // Source returns the field that holds the length of f or selects an option of it, or nil.
 func (f *Field) Source() *Field { return f.source }
 

@@ -30,6 +30,9 @@ type Plan struct {
 	Record *RecordPlan
 }
 
+// attributeCPU is the CPU that recorded the event, under the tracer's name.
+const attributeCPU = "cpu_id"
+
 // Records determines the log records of all classes.
 type Records struct {
 	// MaxBytes is the maximum size of a record. With 0, the reader makes no log records.
@@ -73,7 +76,7 @@ const (
 func (p *Plan) Size() int {
 	bytes := planBytes + partBytes*len(p.Rules)
 	if p.Record != nil {
-		bytes += columnBytes * len(p.Record.columns)
+		bytes += columnBytes * (len(p.Record.columns) + len(p.Record.packetColumns))
 	}
 	return bytes
 }

@@ -23,9 +23,6 @@ const (
 	attributeLine       = "code.line.number"
 )
 
-// attributeCPU is the CPU that recorded the event, under the tracer's name.
-const attributeCPU = "cpu_id"
-
 // RecordPlan determines how events of a class become log records.
 type RecordPlan struct {
 	// Logger is the name of the logger.
@@ -50,13 +47,13 @@ type RecordPlan struct {
 	hasThread, hasPlace bool
 
 	columns []column
+	// packetColumns are fields of the packet's context, such as the number of the CPU.
+	packetColumns []column
 	// beyond is the number of values without a column. bytes is the size of a record without its
 	// values, and most its maximum size with them.
 	beyond, bytes, most int
 	// hexadecimal is Records.Hexadecimal.
 	hexadecimal bool
-	// cpu is the number of the CPU, in the packet's context.
-	cpu Number
 	// attributes is the maximum number of attributes of a record.
 	attributes int
 }
@@ -72,7 +69,6 @@ func newRecordPlan(class *ctf.EventClass, contexts *Contexts, records Records) *
 	}
 	r.setName(class.Name)
 	r.appendColumns(class, used, records.EnumerationNumbers)
-	r.cpu = numberAt(class, metadata.PacketContext, attributeCPU)
 	r.hasThread = r.thread.exists() || r.threadName[0].exists() || r.threadName[1].exists()
 	r.hasPlace = r.function.exists() || r.file.exists() || r.line != nil
 	r.attributes = r.countAttributes()
@@ -81,10 +77,10 @@ func newRecordPlan(class *ctf.EventClass, contexts *Contexts, records Records) *
 
 // countAttributes returns the maximum number of attributes of a record.
 func (r *RecordPlan) countAttributes() int {
-	n := len(r.columns)
+	n := len(r.columns) + len(r.packetColumns)
 	for _, exists := range [...]bool{
 		r.thread.exists(), r.threadName[0].exists() || r.threadName[1].exists(),
-		r.function.exists(), r.file.exists(), r.line != nil, r.cpu.exists(),
+		r.function.exists(), r.file.exists(), r.line != nil,
 	} {
 		if exists {
 			n++
@@ -148,28 +144,32 @@ func (r *RecordPlan) setName(name string) {
 	}
 }
 
-// appendColumns adds attributes for the unused fields and contexts. A context with the name of a field has the prefix
-// "context.". If numbers is set, an enumeration has a second attribute with its number, whose name ends with "_number".
+// appendColumns adds attributes for the unused fields and contexts, and for the fields of the packet's context without a
+// role. A context with the name of a field has the prefix "context.". If numbers is set, an enumeration has a second attribute with its number, whose name ends with "_number".
 func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bool, numbers bool) {
 	taken := map[string]bool{}
-	for _, scope := range [...]metadata.Scope{metadata.EventFields, metadata.EventContext, metadata.EventCommonContext} {
+	for _, scope := range [...]metadata.Scope{metadata.EventFields, metadata.EventContext, metadata.EventCommonContext, metadata.PacketContext} {
+		columns := &r.columns
+		if scope == metadata.PacketContext {
+			columns = &r.packetColumns
+		}
 		root := class.Scope(scope)
 		if root == nil || root.Kind != ctf.Struct {
 			continue
 		}
 		described := descriptions(root)
 		for _, f := range root.Members {
-			if used[f] || f.Name == "" || described[f] {
+			if used[f] || f.Name == "" || described[f] || f.HasRole() {
 				continue
 			}
 			key := f.Name
-			if taken[key] {
+			for taken[key] {
 				key = "context." + key
 			}
 			taken[key] = true
-			r.appendColumn(newColumn(key, f, r.hexadecimal))
+			r.appendColumn(columns, newColumn(key, f, r.hexadecimal))
 			if t, ok := f.Type.(*metadata.Integer); ok && t.Enum && numbers && root.Lookup(f.Name+numberSuffix) == nil {
-				r.appendColumn(column{key + numberSuffix, f, formOfNumber(f, t)})
+				r.appendColumn(columns, column{key + numberSuffix, f, formOfNumber(f, t)})
 			}
 		}
 	}
@@ -178,13 +178,13 @@ func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bo
 // numberSuffix ends the name of the attribute with the number of an enumeration.
 const numberSuffix = "_number"
 
-// appendColumn adds an attribute if the record has room for its name.
-func (r *RecordPlan) appendColumn(c column) {
-	if len(c.key) > MaxNameBytes || len(r.columns) >= maxAttributes || r.bytes+len(c.key) > r.most {
+// appendColumn adds an attribute to the columns if the record has room for its name.
+func (r *RecordPlan) appendColumn(columns *[]column, c column) {
+	if len(c.key) > MaxNameBytes || len(*columns) >= maxAttributes || r.bytes+len(c.key) > r.most {
 		r.beyond++
 		return
 	}
-	r.columns = append(r.columns, c)
+	*columns = append(*columns, c)
 	r.bytes += len(c.key)
 }
 
@@ -220,8 +220,8 @@ func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, t
 	if r.hasPlace {
 		r.writePlace(attributes, v, known, &size)
 	}
-	if cpu, ok := r.cpu.Value(&packet.Values); ok {
-		attributes.PutInt(attributeCPU, cpu)
+	for i := range r.packetColumns {
+		r.packetColumns[i].write(attributes, &packet.Values, known, &size)
 	}
 	for i := range r.columns {
 		r.columns[i].write(attributes, v, known, &size)
@@ -304,14 +304,19 @@ func writeLine(attributes pcommon.Map, v *ctf.Values, f *ctf.Field) {
 	}
 }
 
-// descriptions returns the fields that only contain the length of a member of root, or select an option of one. The
-// value of that member contains the same information.
+// descriptions returns the fields that only contain the length of a member of root, and tags that tracers add to variants
+// whose type is not known before. The value of that member contains the same information. Other selectors have a meaning
+// of their own, such as the protocol of a packet.
 func descriptions(root *ctf.Field) map[*ctf.Field]bool {
 	fields := map[*ctf.Field]bool{}
 	for _, m := range root.Members {
-		if source := m.Source(); source != nil {
+		source := m.Source()
+		if source != nil && (m.Kind != ctf.Variant && m.Kind != ctf.Optional || source.Name == m.Name+tagSuffix) {
 			fields[source] = true
 		}
 	}
 	return fields
 }
+
+// tagSuffix ends the names of LTTng's tags of variants: those of the application's contexts.
+const tagSuffix = "_tag"

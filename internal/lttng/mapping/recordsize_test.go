@@ -50,7 +50,7 @@ func requireBoundedRecords(t *testing.T, most int) {
 		"an array of texts":  {"string f[100];", slices.Repeat(text(most/50), 100), 1, 0},
 		"bytes":              {fmt.Sprintf("integer { size = 8; align = 8; } f[%d];", most), make([]byte, most), 1, 0},
 		"a text in a structure in an option": {
-			"enum : integer { size = 8; } { s = 0 } t; variant <t> { struct { string x; } s; } f;", append([]byte{0}, text(most)...), 1, 0,
+			"enum : integer { size = 8; } { s = 0 } f_tag; variant <f_tag> { struct { string x; } s; } f;", append([]byte{0}, text(most)...), 1, 0,
 		},
 		"a structure of many members": {"struct { " + members(maxAttributes+8) + "} f;", make([]byte, (maxAttributes+8)/8), 1, 0},
 		"many fields":                 {members(maxAttributes + 7), make([]byte, (maxAttributes+8)/8), 8, maxAttributes},

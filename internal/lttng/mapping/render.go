@@ -54,7 +54,7 @@ func renderInteger(dst pcommon.Value, v *ctf.Values, f *ctf.Field, size *RecordS
 		dst.SetBool(v.Uint(f) != 0)
 		return true
 	}
-	if label := strings.TrimPrefix(f.Label(v), "_"); label != "" {
+	if label := f.Label(v); label != "" {
 		dst.SetStr(label)
 		return size.reserve(len(label))
 	}

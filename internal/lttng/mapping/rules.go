@@ -451,7 +451,7 @@ func (p *RulePart) AppendAttributes(dst []callevent.KeyValue, e *ctf.Event, pack
 			}
 			value = callevent.StringValue(known.text(Prefix(text, maxRuleText), Text{}))
 		case f.Label(v) != "":
-			value = callevent.StringValue(strings.TrimPrefix(f.Label(v), "_"))
+			value = callevent.StringValue(f.Label(v))
 		case f.Kind == ctf.Uint && v.Uint(f) > math.MaxInt64:
 			value = callevent.StringValue(strconv.FormatUint(v.Uint(f), 10))
 		}

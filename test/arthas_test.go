@@ -167,6 +167,7 @@ func TestSessionsOfAKilledCollectorAreEnded(t *testing.T) {
 var arthasMetrics = map[string]string{
 	"arthas_gc_collections_total": "counter", "arthas_gc_time_seconds_total": "counter",
 	"java_method_calls_total": "counter", "java_method_failures_total": "counter", "java_method_time_seconds_total": "counter",
+	"java_method_duration_mean_seconds": "gauge", "java_method_failure_ratio": "gauge",
 	"jvm_class_count": "gauge", "jvm_class_loaded_total": "counter", "jvm_class_unloaded_total": "counter", "jvm_cpu_count": "gauge",
 	"jvm_memory_committed_bytes": "gauge", "jvm_memory_limit_bytes": "gauge", "jvm_memory_used_bytes": "gauge",
 	"jvm_system_cpu_load_1m": "gauge", "jvm_thread_count": "gauge",
@@ -268,17 +269,18 @@ receivers:
 exporters: {nop: }
 service: {pipelines: {logs: {receivers: [arthas], exporters: [nop]}}}
 `, absent.endpoint, console.endpoint, greys.endpoint, locked.endpoint, old.endpoint, working.endpoint))
-	for _, want := range []struct{ endpoint, text string }{
-		{absent.endpoint, "nothing listens at the port: Arthas is not attached, or was stopped"},
-		{console.endpoint, "a telnet server answers, such as Arthas at port 3658: use the HTTP port of Arthas, which is 8563 by default"},
-		{greys.endpoint, "a Greys server answers, and not Arthas: use the receiver greys"},
-		{locked.endpoint, "the server wants a user and a password, or refuses those that were sent"},
-		{old.endpoint, `the version of Arthas is not supported: expected 3.4 or newer, received \"3.3.9\"`},
-		{working.endpoint, "session not found"},
+	const unreachable, repeated = "The server cannot be reached, or was lost", "A command was lost: the receiver sends it again"
+	for _, want := range []struct{ endpoint, line, text string }{
+		{absent.endpoint, unreachable, "nothing listens at the port: Arthas is not attached, or was stopped"},
+		{console.endpoint, unreachable, "a telnet server answers, such as Arthas at port 3658: use the HTTP port of Arthas, which is 8563 by default"},
+		{greys.endpoint, unreachable, "a Greys server answers, and not Arthas: use the receiver greys"},
+		{locked.endpoint, unreachable, "the server wants a user and a password, or refuses those that were sent"},
+		{old.endpoint, unreachable, `the version of Arthas is not supported: expected 3.4 or newer, received \"3.3.9\"`},
+		{working.endpoint, repeated, "session not found"},
 	} {
 		testkit.Eventually(t, want.text, func() (bool, string) {
 			for line := range strings.Lines(c.Log()) {
-				if strings.Contains(line, "The server cannot be reached, or was lost") && strings.Contains(line, `"server": "http://`+want.endpoint) && strings.Contains(line, want.text) {
+				if strings.Contains(line, want.line) && strings.Contains(line, `"server": "http://`+want.endpoint) && strings.Contains(line, want.text) {
 					return true, ""
 				}
 			}

@@ -737,7 +737,7 @@ type metricJavaMethodTime struct {
 // init fills java.method.time metric with initial data.
 func (m *metricJavaMethodTime) init() {
 	m.data.SetName("java.method.time")
-	m.data.SetDescription("Time of all calls.")
+	m.data.SetDescription("Time of all calls, as monitors report it.")
 	m.data.SetUnit("s")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)

@@ -470,7 +470,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["java.method.time"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Time of all calls.", mi.Description())
+						assert.Equal(t, "Time of all calls, as monitors report it.", mi.Description())
 						assert.Equal(t, "s", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
@@ -487,7 +487,7 @@ func TestMetricsBuilder(t *testing.T) {
 						validatedMetrics["java.method.time"] = true
 						assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 						assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-						assert.Equal(t, "Time of all calls.", mi.Description())
+						assert.Equal(t, "Time of all calls, as monitors report it.", mi.Description())
 						assert.Equal(t, "s", mi.Unit())
 						assert.True(t, mi.Sum().IsMonotonic())
 						assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())

@@ -1139,7 +1139,7 @@ type metricJavaMethodTime struct {
 // init fills java.method.time metric with initial data.
 func (m *metricJavaMethodTime) init() {
 	m.data.SetName("java.method.time")
-	m.data.SetDescription("Time of all calls: their mean time in each cycle times their number.")
+	m.data.SetDescription("Time of all calls, as monitors report it.")
 	m.data.SetUnit("s")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)

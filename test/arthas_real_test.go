@@ -427,13 +427,13 @@ func TestPollsOfTheRealArthasCostLittle(t *testing.T) {
 	s.waitFor(seconds / 2) // Arthas compiles and loads classes after its start
 	without := measure()
 	server := arthasServer{s.address, testkit.Address(t)}
-	configuration := server.client(t.TempDir(), strings.Replace(shopCommands, "interval: 1s", "interval: 10s", 1))
+	configuration := server.client(t.TempDir(), strings.NewReplacer("interval: 1s", "interval: 10s", "cycle: 1s", "cycle: 10s").Replace(shopCommands))
 	c := kit.Start(t, strings.Replace(configuration, "poll_interval: 50ms", "poll_interval: 500ms", 1))
 	testkit.Eventually(t, "a server that is up", func() (bool, string) {
 		up := c.Metric(t, "otelcol_receiver_arthas_server_up")
 		return up == 1, fmt.Sprint(up)
 	})
-	s.waitFor(seconds / 2)
+	s.waitFor(3 * seconds) // the JVM compiles the code of Arthas that answers polls
 	with := measure()
 	c.Stop(t)
 	t.Logf("without polls %v, with polls of five commands %v in %d s: %.2f%% of a processor", without, with, seconds, float64(with-without)/float64(seconds*time.Second)*100)

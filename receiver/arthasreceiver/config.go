@@ -134,7 +134,7 @@ type JVMConfig struct {
 type ProfilesConfig struct {
 	// Period is the length of a profile in whole seconds; 0 means no profiles.
 	Period time.Duration `mapstructure:"period"`
-	// Event is what the profiler samples: cpu, wall, alloc or lock.
+	// Event is the sampled event: cpu, wall, alloc or lock.
 	Event string `mapstructure:"event"`
 	// Interval is the time between samples of cpu and wall; 0 means the profiler's.
 	Interval time.Duration `mapstructure:"interval"`

@@ -340,9 +340,15 @@ func (s *shop) compareSignals(c *kit.Collector) {
 			}
 		}
 	})
-	assert.Equal(s.t, map[string]int{"Shop.buy": 20, "Shop.price": 20, "Shop.charge": 20}, spans)
-	assert.Equal(s.t, 20, repeated, "three prices are one span")
-	assert.Equal(s.t, failed["Shop.charge"], failed["Shop.buy"])
+	// Calls that were under way when the class was instrumented have no duration, or a part of their callees.
+	const limit, underWay = 20, 8
+	assert.LessOrEqual(s.t, spans["Shop.buy"], limit)
+	assert.GreaterOrEqual(s.t, spans["Shop.charge"], limit-underWay)
+	assert.GreaterOrEqual(s.t, spans["Shop.buy"], spans["Shop.charge"])
+	assert.Equal(s.t, spans["Shop.charge"], spans["Shop.price"])
+	assert.Equal(s.t, spans["Shop.price"], repeated, "three prices are one span")
+	assert.Len(s.t, spans, 3)
+	assert.LessOrEqual(s.t, failed["Shop.charge"], failed["Shop.buy"])
 	assert.InDelta(s.t, 4, failed["Shop.buy"], 2, "each fifth call of a thread fails")
 	events := map[string]int{}
 	eachLog(s.t, c, func(_ pcommon.Resource, r plog.LogRecord) { events[r.EventName()]++ })
@@ -427,7 +433,7 @@ func TestPollsOfTheRealArthasCostLittle(t *testing.T) {
 	s.waitFor(seconds / 2) // Arthas compiles and loads classes after its start
 	without := measure()
 	server := arthasServer{s.address, testkit.Address(t)}
-	configuration := server.client(t.TempDir(), strings.NewReplacer("interval: 1s", "interval: 10s", "cycle: 1s", "cycle: 10s").Replace(shopCommands))
+	configuration := server.client(t.TempDir(), strings.NewReplacer("jvm: {interval: 1s}", "", "cycle: 1s", "cycle: 10s").Replace(shopCommands))
 	c := kit.Start(t, strings.Replace(configuration, "poll_interval: 50ms", "poll_interval: 500ms", 1))
 	testkit.Eventually(t, "a server that is up", func() (bool, string) {
 		up := c.Metric(t, "otelcol_receiver_arthas_server_up")

@@ -35,7 +35,7 @@ var channelNames = [channels]string{"calls", "work"}
 // ProviderWork is the tracepoint provider of events that are not calls.
 const ProviderWork = "work"
 
-// preamble is the metadata before the channels, as LTTng-UST writes it. %s is the UUID.
+// preamble is the metadata before the channels, as LTTng writes it. It formats the UUID, the domain and the tracer.
 const preamble = `/* CTF 1.8 */
 
 typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
@@ -60,8 +60,8 @@ trace {
 };
 
 env {
-	domain = "ust";
-	tracer_name = "lttng-ust";
+	domain = "%s";
+	tracer_name = "%s";
 	tracer_major = 2;
 	tracer_minor = 13;
 	tracer_buffering_scheme = "uid";
@@ -155,7 +155,7 @@ var uuid = [16]byte{0x6a, 0x16, 0x87, 0xdd, 0x5d, 0xe6, 0x4a, 0xa6, 0x92, 0xb1, 
 // metadataText returns the metadata of a trace with or without contexts.
 func metadataText(contexts bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, preamble, fmt.Sprintf("%x-%x-%x-%x-%x", uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:]))
+	fmt.Fprintf(&b, preamble, uuidText(), "ust", "lttng-ust")
 	for channel, header := range [channels]string{"event_header_large", "event_header_compact"} {
 		fmt.Fprintf(&b, "stream {\n\tid = %d;\n\tevent.header := struct %s;\n\tpacket.context := struct packet_context;\n", channel, header)
 		if contexts {
@@ -164,11 +164,7 @@ func metadataText(contexts bool) string {
 		b.WriteString("};\n\n")
 	}
 	event := func(channel, id, level int, name string, fields ...string) {
-		fmt.Fprintf(&b, "event {\n\tname = \"%s\";\n\tid = %d;\n\tstream_id = %d;\n\tloglevel = %d;\n\tfields := struct {\n", name, id, channel, level)
-		for _, f := range fields {
-			fmt.Fprintf(&b, "\t\t%s;\n", f)
-		}
-		b.WriteString("\t};\n};\n\n")
+		declareEvent(&b, channel, id, fmt.Sprintf("\tloglevel = %d;\n", level), name, fields...)
 	}
 	event(channelCalls, statedumpStart, 13, "lttng_ust_statedump:start")
 	event(channelCalls, statedumpObject, 13, "lttng_ust_statedump:bin_info", typeAddress+" _baddr", typeUint64+" _memsz", "string _path",
@@ -181,6 +177,19 @@ func metadataText(contexts bool) string {
 		typeUint8+" __values_length", typeInt32+" _values[ __values_length ]",
 		typeUint8+" __digest_length", typeUint8+" _digest[ __digest_length ]")
 	return b.String()
+}
+
+// declareEvent declares an event class. more are further lines of its declaration.
+func declareEvent(b *strings.Builder, channel, id int, more, name string, fields ...string) {
+	fmt.Fprintf(b, "event {\n\tname = \"%s\";\n\tid = %d;\n\tstream_id = %d;\n%s\tfields := struct {\n", name, id, channel, more)
+	for _, f := range fields {
+		fmt.Fprintf(b, "\t\t%s;\n", f)
+	}
+	b.WriteString("\t};\n};\n\n")
+}
+
+func uuidText() string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:])
 }
 
 // Constants of metadata packets.

@@ -50,6 +50,7 @@ func newStream(dir string, channel, cpu int) (*stream, error) {
 func (s *stream) event(at uint64, id uint32, content []byte) error {
 	const largestHeader = 2 + 4 + 8
 	if len(s.packet)+largestHeader+len(content) > packetSize {
+		s.last = at // LTTng ends a full packet where the next one begins
 		if err := s.flush(); err != nil {
 			return err
 		}

@@ -33,28 +33,35 @@ type Counts struct {
 // Write writes a trace into an existing directory.
 func Write(dir string, o Options) (Counts, error) {
 	if o.Events < 1 {
-		return Counts{}, fmt.Errorf("expected at least 1 event, got %d", o.Events)
+		return Counts{}, errFewEvents(o.Events)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "metadata"), metadataPackets(metadataText(o.Contexts)), 0o600); err != nil {
+	if err := writeMetadata(dir, metadataText(o.Contexts)); err != nil {
 		return Counts{}, err
 	}
 	w := &writer{program: newProgram(o)}
-	err := w.open(dir)
+	err := w.open(dir, channels)
 	if err == nil {
 		err = w.write(o.Events)
 	}
 	return w.counts, errors.Join(err, w.close())
 }
 
-// writer writes the events of a program to streams.
+func errFewEvents(events int) error { return fmt.Errorf("expected at least 1 event, got %d", events) }
+
+func writeMetadata(dir, text string) error {
+	return os.WriteFile(filepath.Join(dir, "metadata"), metadataPackets(text), 0o600)
+}
+
+// writer writes the events of a program or of a kernel to streams.
 type writer struct {
 	program *program
 	streams [channels][cpus]*stream
 	counts  Counts
 }
 
-func (w *writer) open(dir string) (err error) {
-	for channel := range w.streams {
+// open opens the streams of the first channels.
+func (w *writer) open(dir string, channels int) (err error) {
+	for channel := range channels {
 		for cpu := range w.streams[channel] {
 			if w.streams[channel][cpu], err = newStream(dir, channel, cpu); err != nil {
 				return err

@@ -4,6 +4,7 @@
 package usttrace_test
 
 import (
+	"encoding/binary"
 	"maps"
 	"os"
 	"path/filepath"
@@ -63,6 +64,48 @@ func TestTheReferenceReaderCountsTheSameEvents(t *testing.T) {
 			assert.Empty(t, stack, thread)
 		}
 		assert.Equal(t, contexts, len(stacks) > 1)
+	}
+}
+
+func TestTheReferenceReaderCountsTheEventsOfAKernel(t *testing.T) {
+	dir := t.TempDir()
+	counts, err := usttrace.WriteKernel(dir, usttrace.Options{Events: 20_000, Seed: 1})
+	require.NoError(t, err)
+	text, warnings := lttngdata.Babeltrace(t, dir)
+	assert.Empty(t, warnings)
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	require.Len(t, lines, counts.Events)
+	change := regexp.MustCompile(`sched_switch: \{ cpu_id = (\d) \}, .* prev_tid = (\d+), .* next_tid = (\d+), `)
+	running, names := map[string]string{}, map[string]int{}
+	for _, line := range lines {
+		for _, name := range []string{"process_state", "sched_switch", "syscall_entry_", "syscall_exit_", "kmem_", "softirq_", "irq_handler_", "sched_waking"} {
+			if strings.Contains(line, name) {
+				names[name]++
+			}
+		}
+		if m := change.FindStringSubmatch(line); m != nil {
+			if before, known := running[m[1]]; known {
+				require.Equal(t, before, m[2], line)
+			}
+			running[m[1]] = m[3]
+		}
+	}
+	assert.Len(t, names, 8)
+	assert.Len(t, running, 4)
+	assert.Greater(t, names["sched_switch"], counts.Events/10)
+}
+
+// A full packet ends where the next one begins, as LTTng writes it: only such a packet shows that tracing was not stopped.
+func TestFullPacketsHaveNoTimeBetweenThem(t *testing.T) {
+	dir := t.TempDir()
+	_, err := usttrace.Write(dir, usttrace.Options{Events: 30_000})
+	require.NoError(t, err)
+	b, err := os.ReadFile(filepath.Join(dir, "calls_0"))
+	require.NoError(t, err)
+	const packet, beginAt, endAt = 128 << 10, 32, 40
+	require.Greater(t, len(b), packet)
+	for ; len(b) > packet; b = b[packet:] {
+		assert.Equal(t, binary.LittleEndian.Uint64(b[endAt:]), binary.LittleEndian.Uint64(b[packet+beginAt:]))
 	}
 }
 

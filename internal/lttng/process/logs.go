@@ -43,12 +43,10 @@ type Logs struct {
 	settings LogSettings
 	logs     plog.Logs
 	// origins are the processes with records in the batch. last belongs to the last record.
-	origins map[*Origin]*originLogs
+	origins []*originLogs
 	last    *originLogs
 	records int
 	bytes   int
-	// expected is the number of records in the last batch.
-	expected int
 	// leftOut is the number of values that were omitted from the records, or truncated.
 	leftOut int
 	// opened is the time of the first record, and observed is the same for the records.
@@ -57,7 +55,7 @@ type Logs struct {
 	texts    *mapping.Texts
 }
 
-// originLogs are the records of a process, by logger.
+// originLogs are the records of a process in a batch, by logger.
 type originLogs struct {
 	of       *Origin
 	resource plog.ResourceLogs
@@ -69,7 +67,7 @@ type originLogs struct {
 
 // NewLogs returns an empty batch.
 func NewLogs(settings LogSettings) *Logs {
-	return &Logs{settings: settings, logs: plog.NewLogs(), origins: map[*Origin]*originLogs{}, texts: mapping.NewTexts()}
+	return &Logs{settings: settings, logs: plog.NewLogs(), texts: mapping.NewTexts()}
 }
 
 // Bytes returns the approximate size of the batch in memory.
@@ -95,11 +93,7 @@ func (b *Logs) append(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos i
 		logger = logger[:mapping.MaxNameBytes]
 		b.leftOut++
 	}
-	records := b.scope(b.last, p.Record, logger)
-	if b.records == 0 {
-		records.EnsureCapacity(b.expected) // most records are of one process
-	}
-	r := records.AppendEmpty()
+	r := b.scope(b.last, p.Record, logger).AppendEmpty()
 	r.SetTimestamp(pcommon.Timestamp(max(nanos, 0)))
 	r.SetObservedTimestamp(b.observed)
 	size := p.Record.Write(r, e, packet, thread, b.texts)
@@ -113,12 +107,13 @@ func (b *Logs) append(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos i
 
 // originLogs returns the records of a process.
 func (b *Logs) originLogs(of *Origin) *originLogs {
-	logs := b.origins[of]
-	if logs == nil {
-		logs = &originLogs{of: of, resource: b.logs.ResourceLogs().AppendEmpty(), loggers: map[string]plog.LogRecordSlice{}}
-		logs.resource.SetSchemaUrl(schema.URL)
-		b.origins[of] = logs
+	if of.logs != nil {
+		return of.logs
 	}
+	logs := &originLogs{of: of, resource: b.logs.ResourceLogs().AppendEmpty()}
+	logs.resource.SetSchemaUrl(schema.URL)
+	b.origins = append(b.origins, logs)
+	of.logs = logs
 	return logs
 }
 
@@ -131,6 +126,7 @@ func (b *Logs) scope(logs *originLogs, plan *mapping.RecordPlan, logger []byte) 
 			scope.Scope().SetName(b.settings.ScopeName)
 			scope.Scope().SetVersion(b.settings.ScopeVersion)
 			logs.own, logs.hasOwn = scope.LogRecords(), true
+			logs.own.EnsureCapacity(logs.of.records)
 		}
 		return logs.own
 	}
@@ -141,6 +137,9 @@ func (b *Logs) scope(logs *originLogs, plan *mapping.RecordPlan, logger []byte) 
 	scope.SetSchemaUrl(schema.URL)
 	scope.Scope().SetName(plan.Logger.Decode(logger))
 	b.bytes += len(logger)
+	if logs.loggers == nil {
+		logs.loggers = map[string]plog.LogRecordSlice{}
+	}
 	logs.loggers[string(logger)] = scope.LogRecords()
 	return scope.LogRecords()
 }
@@ -157,9 +156,13 @@ func (b *Logs) Flush() {
 	if b == nil || b.records == 0 {
 		return
 	}
-	for of, logs := range b.origins {
+	for _, logs := range b.origins {
 		// Not earlier: the first events of a process have its name.
+		of := logs.of
 		of.Resource().CopyTo(logs.resource.Resource())
+		if of.logs = nil; logs.hasOwn {
+			of.records = logs.own.Len()
+		}
 	}
 	b.settings.Deliver(b.logs, b.records, b.bytes, b.leftOut)
 	// If both share a core, the pipeline runs first. Records that are still in the processor's caches,
@@ -167,6 +170,7 @@ func (b *Logs) Flush() {
 	runtime.Gosched()
 	b.logs = plog.NewLogs()
 	clear(b.origins)
-	b.last, b.expected = nil, b.records
+	b.origins = b.origins[:0]
+	b.last = nil
 	b.records, b.bytes, b.leftOut = 0, 0, 0
 }

@@ -44,6 +44,11 @@ type Origin struct {
 
 	resource pcommon.Resource
 	made     bool
+
+	// logs are the records in the current batch, or nil. records is the number of those without a logger in the last batch
+	// that has any record.
+	logs    *originLogs
+	records int
 }
 
 // Resource returns the resource. It never changes after the first call, because two resources would

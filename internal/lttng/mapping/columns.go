@@ -105,11 +105,11 @@ func appendHexadecimal(dst []byte, v *ctf.Values, f *ctf.Field) []byte {
 func (c *column) write(attributes pcommon.Map, v *ctf.Values, known *Texts, size *RecordSize) {
 	switch c.form {
 	case formNumber:
-		attributes.PutInt(c.key, v.Int(c.field))
+		known.putNumber(attributes, c.key, v.Int(c.field))
 		return
 	case formUnsigned:
 		if n := v.Int(c.field); n >= 0 {
-			attributes.PutInt(c.key, n)
+			known.putNumber(attributes, c.key, n)
 			return
 		}
 	case formText:
@@ -141,5 +141,5 @@ func (c *column) writeText(attributes pcommon.Map, b []byte, known *Texts, size 
 		size.leaveOut(before)
 		return
 	}
-	attributes.PutStr(c.key, known.text(b, Text{}))
+	known.putText(attributes, c.key, b, Text{})
 }

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/callbraid/callbraid/internal/componentkit/sharedvalue"
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
@@ -29,6 +30,8 @@ type RecordPlan struct {
 	Logger Text
 
 	name string
+	// body is the body of records without a message, which is the name.
+	body sharedvalue.Content
 	// severity is the severity of the class. If records have a level of their own, severityOf maps
 	// it.
 	severity   severity
@@ -207,8 +210,11 @@ func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, t
 	l.SetSeverityText(s.text)
 	if r.message.exists() {
 		l.Body().SetStr(size.text(validText(v, r.message)))
+	} else if r.body.IsKnown() {
+		r.body.Set(l.Body())
 	} else {
 		l.Body().SetStr(r.name)
+		r.body = known.sharer.Content(l.Body())
 	}
 	attributes := l.Attributes()
 	if r.hasThread {
@@ -227,7 +233,7 @@ func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, t
 		r.columns[i].write(attributes, v, known, &size)
 	}
 	if !r.hasThread {
-		thread.write(attributes, &size)
+		thread.write(attributes, known, &size)
 	}
 	if size.LeftOut > 0 {
 		l.SetDroppedAttributesCount(uint32(size.LeftOut))
@@ -239,11 +245,11 @@ func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, t
 // writeThread writes the thread.
 func (r *RecordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *Texts, size *RecordSize) {
 	if id, ok := r.thread.Value(v); ok {
-		attributes.PutInt(attributeThreadID, id)
+		known.putNumber(attributes, attributeThreadID, id)
 	}
 	for _, name := range r.threadName {
 		if b := name.Bytes(v); len(b) > 0 {
-			attributes.PutStr(attributeThreadName, known.text(size.name(b), name))
+			known.putText(attributes, attributeThreadName, size.name(b), name)
 			return
 		}
 	}
@@ -268,13 +274,13 @@ func (t *Thread) attributes() int {
 }
 
 // write writes a thread that the fields of the event do not name.
-func (t *Thread) write(attributes pcommon.Map, size *RecordSize) {
+func (t *Thread) write(attributes pcommon.Map, known *Texts, size *RecordSize) {
 	if t == nil {
 		return
 	}
-	attributes.PutInt(attributeThreadID, t.ID)
+	known.putNumber(attributes, attributeThreadID, t.ID)
 	if t.Name != "" {
-		attributes.PutStr(attributeThreadName, t.Name)
+		known.putString(attributes, attributeThreadName, t.Name)
 		size.Bytes += len(t.Name)
 	}
 }
@@ -285,7 +291,7 @@ func (r *RecordPlan) writePlace(attributes pcommon.Map, v *ctf.Values, known *Te
 		attributes.PutStr(attributeFunction, known.method(size.name(r.class.Bytes(v)), size.name(function), r.function))
 	}
 	if file := r.file.Bytes(v); len(file) > 0 {
-		attributes.PutStr(attributeFile, known.text(size.name(file), r.file))
+		known.putText(attributes, attributeFile, size.name(file), r.file)
 	}
 	if r.line != nil && v.Present(r.line) {
 		writeLine(attributes, v, r.line)

@@ -110,9 +110,17 @@ const (
 // timesBabeltrace claims that a benchmark of reading is so many times faster than babeltrace2, with
 // the same trace.
 func timesBabeltrace(bound float64, what, against, trace, ours, theirs string) claim {
+	return comparedWithBabeltrace(bound, what, against, at(lttng, "ReadLTTng/"+trace+"/"+theirs), at(lttng, "ReadLTTng/"+trace+"/"+ours))
+}
+
+// recordedTimesBabeltrace claims the same of the receiver ctf_file in the distribution, as a whole process.
+func recordedTimesBabeltrace(bound float64, what, against, trace, ours, theirs string) claim {
+	return comparedWithBabeltrace(bound, what, against, at(distribution, "CTFFile/"+trace+"/"+theirs), at(distribution, "CTFFile/"+trace+"/"+ours))
+}
+
+func comparedWithBabeltrace(bound float64, what, against string, theirs, ours measured) claim {
 	return claim{
-		what: what, against: against, bound: bound, atLeast: true,
-		of: at(lttng, "ReadLTTng/"+trace+"/"+theirs), over: at(lttng, "ReadLTTng/"+trace+"/"+ours),
+		what: what, against: against, bound: bound, atLeast: true, of: theirs, over: ours,
 		peer: "babeltrace2", remedy: "apt-get install babeltrace2 (Debian)",
 	}
 }
@@ -215,6 +223,10 @@ var claims = []claim{
 	timesBabeltrace(2.2, "  without contexts", text, "bare", "logRecords", "babeltrace2Text"),
 	atMost(1.6, "  with contexts", copying, at(lttng, "ReadLTTng/contexts/logRecords"), at(lttng, "ReadLTTng/contexts/copiedRecords")),
 	timesBabeltrace(1.4, "LTTng: batches and paired spans", dummy, "contexts", "spans", "babeltrace2Dummy"),
+	recordedTimesBabeltrace(3, "ctf_file in the distribution: log records of function calls", text, "functions", "logRecords", "babeltrace2Text"),
+	recordedTimesBabeltrace(3, "  of a kernel", text, "kernel", "logRecords", "babeltrace2Text"),
+	recordedTimesBabeltrace(5, "  without log records, function calls", dummy, "functions", "nothing", "babeltrace2Dummy"),
+	recordedTimesBabeltrace(5, "  without log records, a kernel", dummy, "kernel", "nothing", "babeltrace2Dummy"),
 	atMost(1.5, "LTTng agents: 1,000 with 500 loggers each, for an agent", "100 of them, for an agent", at(distribution, "ListAgents/1000").in("cpu-us/agent"), at(distribution, "ListAgents/100").in("cpu-us/agent")),
 	figure("  until the distribution has listed all", "s", at(distribution, "ListAgents/1000").in("listed-s")),
 

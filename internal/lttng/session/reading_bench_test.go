@@ -5,8 +5,6 @@ package session
 
 import (
 	"context"
-	"io"
-	"os/exec"
 	"sync/atomic"
 	"testing"
 
@@ -41,9 +39,9 @@ func BenchmarkReadLTTng(b *testing.B) {
 			written, err := usttrace.Write(dir, usttrace.Options{Events: writtenEvents, Contexts: contexts})
 			require.NoError(b, err)
 			played := openPlayed(b, dir)
-			b.Run("babeltrace2Dummy", func(b *testing.B) { benchmarkBabeltrace(b, written.Events, "-o", "dummy", dir) })
+			b.Run("babeltrace2Dummy", func(b *testing.B) { lttngdata.BenchmarkBabeltrace(b, written.Events, "-o", "dummy", dir) })
 			b.Run("fields", func(b *testing.B) { benchmarkFields(b, played, written) })
-			b.Run("babeltrace2Text", func(b *testing.B) { benchmarkBabeltrace(b, written.Events, dir) })
+			b.Run("babeltrace2Text", func(b *testing.B) { lttngdata.BenchmarkBabeltrace(b, written.Events, dir) })
 			b.Run("logRecords", func(b *testing.B) { benchmarkLogRecords(b, played, written) })
 			b.Run("copiedRecords", func(b *testing.B) { benchmarkCopiedRecords(b, played, written) })
 			if contexts {
@@ -51,16 +49,6 @@ func BenchmarkReadLTTng(b *testing.B) {
 			}
 		})
 	}
-}
-
-// benchmarkBabeltrace runs babeltrace2 and discards its output.
-func benchmarkBabeltrace(b *testing.B, events int, arguments ...string) {
-	lttngdata.RequireBabeltrace(b)
-	cputime.Command(b, events, func() *exec.Cmd {
-		command := exec.CommandContext(b.Context(), "babeltrace2", arguments...)
-		command.Stdout = io.Discard
-		return command
-	})
 }
 
 // benchmarkFields reads every event and the value of each of its fields.

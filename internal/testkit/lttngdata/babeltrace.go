@@ -6,11 +6,13 @@ package lttngdata
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"testing"
 
 	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
 // RequireBabeltrace skips the test without babeltrace2, or fails it if CALLBRAID_REQUIRE_PEERS is set.
@@ -40,4 +42,16 @@ func Babeltrace(t testing.TB, arguments ...string) (text, warnings string) {
 		t.Fatalf("%s: %v\n%s", command, err, stderr.String())
 	}
 	return stdout.String(), stderr.String()
+}
+
+// BenchmarkBabeltrace measures the processor time of babeltrace2, which reads this number of events. Its output is
+// discarded. Without babeltrace2 the benchmark is skipped.
+func BenchmarkBabeltrace(b *testing.B, events int, arguments ...string) {
+	b.Helper()
+	RequireBabeltrace(b)
+	cputime.Command(b, events, func() *exec.Cmd {
+		command := exec.CommandContext(b.Context(), "babeltrace2", arguments...)
+		command.Stdout = io.Discard
+		return command
+	})
 }

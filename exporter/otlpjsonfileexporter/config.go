@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
-	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/linefile"
+	"github.com/callbraid/callbraid/internal/componentkit/recordfile"
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
@@ -104,10 +104,10 @@ func permissions(field, value string, least fs.FileMode) (fs.FileMode, error) {
 }
 
 // settings are those of the file. The configuration is valid.
-func (c *Config) settings() linefile.Settings {
+func (c *Config) settings() recordfile.Settings {
 	file, _ := permissions("", c.FilePermissions, ownerReadsAndWrites)
 	directory, _ := permissions("", c.DirectoryPermissions, ownerReaches)
-	return linefile.Settings{
+	return recordfile.Settings{
 		Path:            c.Path,
 		CreateDirectory: c.CreateDirectory,
 		FileMode:        file,
@@ -116,5 +116,6 @@ func (c *Config) settings() linefile.Settings {
 		MaxBackups:      c.Rotation.MaxBackups,
 		Sync:            c.Fsync,
 		Starts:          lineStarts,
+		LastEnd:         recordfile.LastLineEnd,
 	}
 }

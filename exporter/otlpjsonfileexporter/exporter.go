@@ -15,10 +15,10 @@ import (
 	"go.opentelemetry.io/collector/exporter"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/linefile"
 	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/metadata"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
+	"github.com/callbraid/callbraid/internal/componentkit/recordfile"
 )
 
 // fileExporter is the exporter of a configuration, for all its signals.
@@ -38,7 +38,7 @@ type fileExporter struct {
 	refusing logline.Burst
 
 	mu      sync.Mutex
-	file    *linefile.File
+	file    *recordfile.File
 	signals int // that were made and not shut down
 }
 
@@ -54,7 +54,7 @@ func newFileExporter(set exporter.Settings, config *Config, forget func()) (*fil
 		forget:    forget,
 		encoding:  make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
-	e.file = linefile.New(config.settings(), linefile.Observer{
+	e.file = recordfile.New(config.settings(), recordfile.Observer{
 		Repaired: e.onRepaired, Rotated: e.onRotated, Replaced: e.onReplaced, Unlocked: e.onUnlocked,
 	})
 	return e, nil

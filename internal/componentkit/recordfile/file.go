@@ -1,11 +1,12 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package linefile
+package recordfile
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,24 +19,26 @@ type Settings struct {
 	// CreateDirectory makes the directory of the file, and those above it, with DirectoryMode.
 	CreateDirectory         bool
 	FileMode, DirectoryMode fs.FileMode
-	// MaxBytes is the size that a file does not exceed, unless it has one line alone.
+	// MaxBytes is the size that a file does not exceed, unless it has one record alone.
 	MaxBytes int64
 	// MaxBackups is the number of earlier files to keep, at least 1.
 	MaxBackups int
-	// Sync waits until a line is on the disk, and not only in the kernel.
+	// Sync waits until a record is on the disk, and not only in the kernel.
 	Sync bool
-	// Starts are the first bytes of any file of these lines. A file with another beginning
+	// Starts are the first bytes of any file of these records. A file with another beginning
 	// belongs to another program and is never changed.
 	Starts []string
+	// LastEnd returns the offset behind the last whole record of a file of a size, or 0.
+	LastEnd func(r io.ReaderAt, size int64) (int64, error)
 }
 
-// Observer learns what happens to a file beside its lines.
+// Observer learns what happens to a file beside its records.
 type Observer struct {
-	// Repaired: the file was cut at an offset, and lost a torn line of so many bytes.
+	// Repaired: the file was cut at an offset, and lost a torn record of so many bytes.
 	Repaired func(offset, bytes int64)
 	// Rotated: the file has a new name, and an empty one has its place.
 	Rotated func(backup string)
-	// Replaced: another program moved or deleted the file. The next line begins a new one.
+	// Replaced: another program moved or deleted the file. The next record begins a new one.
 	Replaced func()
 	// Unlocked: the file system has no locks, so a second writer is not noticed.
 	Unlocked func(err error)
@@ -46,7 +49,7 @@ var ErrClosed = errors.New("the file is not open: the exporter was shut down or 
 
 // handle is as much of *os.File as is used.
 type handle interface {
-	Write(line []byte) (int, error)
+	Write(record []byte) (int, error)
 	ReadAt(b []byte, offset int64) (int, error)
 	Truncate(size int64) error
 	Stat() (fs.FileInfo, error)
@@ -55,7 +58,7 @@ type handle interface {
 	Close() error
 }
 
-// File appends lines to a file. It is for one goroutine at a time.
+// File appends records to a file. It is for one goroutine at a time.
 type File struct {
 	settings Settings
 	observer Observer
@@ -65,7 +68,7 @@ type File struct {
 	opened, closed bool
 	handle         handle // nil: it has to be opened
 	info           fs.FileInfo
-	// end is the offset behind the last whole line.
+	// end is the offset behind the last whole record.
 	end int64
 	// torn: there may be bytes of a failed write behind the end.
 	torn bool
@@ -81,7 +84,7 @@ func openFile(path string, mode fs.FileMode) (handle, error) {
 }
 
 // Open opens the file, makes it if there is none, and repairs its end. It fails if another writer
-// has the file, or if the file does not begin like one of such lines.
+// has the file, or if the file does not begin like one of such records.
 func (f *File) Open() error {
 	if err := f.open(); err != nil {
 		return err
@@ -90,28 +93,28 @@ func (f *File) Open() error {
 	return nil
 }
 
-// Append writes a line, which ends with its line end, as a whole or not at all:
+// Append writes a record as a whole or not at all:
 //
-//  1. Mend the file unless it is open, has its name, and ends with a whole line.
-//  2. If the line has no room, rename the file and make an empty one.
-//  3. Write the line with one call, and wait for the disk if the settings ask for it.
-//  4. If 3 failed, cut the file at its end before the line. If that fails too, the file
+//  1. Mend the file unless it is open, has its name, and ends with a whole record.
+//  2. If the record has no room, rename the file and make an empty one.
+//  3. Write the record with one call, and wait for the disk if the settings ask for it.
+//  4. If 3 failed, cut the file at its end before the record. If that fails too, the file
 //     is torn: step 1 of the next call cuts it, and nothing is written before.
 //
-// After an error the line is not in the file, or will be cut off: the caller may try again.
-func (f *File) Append(line []byte) error {
+// After an error the record is not in the file, or will be cut off: the caller may try again.
+func (f *File) Append(record []byte) error {
 	if !f.opened || f.closed {
 		return ErrClosed
 	}
 	if err := f.mend(); err != nil {
 		return err
 	}
-	if f.end > 0 && f.end+int64(len(line)) > f.settings.MaxBytes {
+	if f.end > 0 && f.end+int64(len(record)) > f.settings.MaxBytes {
 		if err := f.rotate(); err != nil {
 			return fmt.Errorf("rotate: %w", err)
 		}
 	}
-	_, err := f.handle.Write(line)
+	_, err := f.handle.Write(record)
 	if err == nil && f.settings.Sync {
 		err = f.handle.Sync()
 	}
@@ -119,7 +122,27 @@ func (f *File) Append(line []byte) error {
 		f.torn = true
 		return errors.Join(err, f.cut())
 	}
-	f.end += int64(len(line))
+	f.end += int64(len(record))
+	return nil
+}
+
+// Size returns the size of the whole records in the file, in bytes.
+func (f *File) Size() int64 { return f.end }
+
+// Rotate renames the file and makes an empty one, unless the file is empty.
+func (f *File) Rotate() error {
+	if !f.opened || f.closed {
+		return ErrClosed
+	}
+	if err := f.mend(); err != nil {
+		return err
+	}
+	if f.end == 0 {
+		return nil
+	}
+	if err := f.rotate(); err != nil {
+		return fmt.Errorf("rotate: %w", err)
+	}
 	return nil
 }
 
@@ -136,7 +159,7 @@ func (f *File) Close() error {
 	return errors.Join(f.cut(), f.drop())
 }
 
-// mend lets the file be open, and its end be that of a whole line.
+// mend lets the file be open, and its end be that of a whole record.
 func (f *File) mend() error {
 	if f.handle == nil {
 		return f.open()
@@ -165,7 +188,7 @@ func (f *File) cut() error {
 		return nil
 	}
 	if err := f.handle.Truncate(f.end); err != nil {
-		return fmt.Errorf("cut a torn line off at byte %d: %w", f.end, err)
+		return fmt.Errorf("cut a torn record off at byte %d: %w", f.end, err)
 	}
 	f.torn = false
 	return nil

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package linefile
+package recordfile
 
 import (
 	"encoding/json"
@@ -84,7 +84,7 @@ type bed struct {
 
 func newBed(t testing.TB, path string, changes ...func(*Settings)) *bed {
 	t.Helper()
-	settings := Settings{Path: path, FileMode: 0o600, DirectoryMode: 0o700, MaxBytes: 1 << 30, MaxBackups: 1000, Starts: []string{start}}
+	settings := Settings{Path: path, FileMode: 0o600, DirectoryMode: 0o700, MaxBytes: 1 << 30, MaxBackups: 1000, Starts: []string{start}, LastEnd: LastLineEnd}
 	for _, change := range changes {
 		change(&settings)
 	}

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package linefile
+package recordfile
 
 import (
 	"fmt"
@@ -104,4 +104,19 @@ func TestAFileThatCannotBeMadeAfterARotationIsMadeLater(t *testing.T) {
 	b.openFile = open
 	require.NoError(t, b.Append(numbered(1, 30)))
 	assert.Equal(t, []int{0, 1}, numbersIn(t, filepath.Join(filepath.Dir(path), b.rotated[0]), path))
+}
+
+func TestAFileIsRotatedOnRequestUnlessItIsEmpty(t *testing.T) {
+	path := someFile(t, "")
+	b := opened(t, path)
+	require.NoError(t, b.Rotate())
+	assert.Zero(t, b.Size())
+	require.NoError(t, b.Append(numbered(1, 100)))
+	assert.NotZero(t, b.Size())
+	require.NoError(t, b.Rotate())
+	assert.Zero(t, b.Size())
+	require.NoError(t, b.Append(numbered(2, 100)))
+	assert.Equal(t, []int{2}, numbersIn(t, path))
+	require.NoError(t, b.Close())
+	assert.ErrorIs(t, b.Rotate(), ErrClosed)
 }

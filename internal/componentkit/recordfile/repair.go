@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package linefile
+package recordfile
 
 import (
 	"bytes"
@@ -18,18 +18,18 @@ const (
 	startBytes = 32
 )
 
-// repair cuts a file of a size behind its last line end. A file of one torn line becomes empty.
+// repair cuts a file of a size behind its last whole record. A file of one torn record becomes empty.
 func (f *File) repair(h handle, size int64) error {
 	if err := f.recognize(h, size); err != nil {
 		return err
 	}
-	end, err := lastLineEnd(h, size)
+	end, err := f.settings.LastEnd(h, size)
 	if err != nil {
 		return err
 	}
 	if end < size {
 		if err := h.Truncate(end); err != nil {
-			return fmt.Errorf("cut a torn line off %s at byte %d: %w", f.settings.Path, end, err)
+			return fmt.Errorf("cut a torn record off %s at byte %d: %w", f.settings.Path, end, err)
 		}
 		f.observer.Repaired(end, size-end)
 	}
@@ -37,7 +37,7 @@ func (f *File) repair(h handle, size int64) error {
 	return nil
 }
 
-// recognize is an error where a file does not begin as one of the lines does.
+// recognize is an error where a file does not begin as one of the records does.
 func (f *File) recognize(h handle, size int64) error {
 	start := make([]byte, min(size, startBytes))
 	if _, err := h.ReadAt(start, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -53,9 +53,9 @@ func (f *File) recognize(h handle, size int64) error {
 		f.settings.Path, strings.Join(f.settings.Starts, " or "), start)
 }
 
-// lastLineEnd is the offset behind the last line end of a file, or 0. It reads backwards, and
-// no more than the torn line and one block.
-func lastLineEnd(r io.ReaderAt, size int64) (int64, error) {
+// LastLineEnd is the LastEnd of records that are lines. It reads backwards, and no more than the
+// torn line and one block.
+func LastLineEnd(r io.ReaderAt, size int64) (int64, error) {
 	block := make([]byte, min(size, blockBytes))
 	for end := size; end > 0; {
 		part := block[:min(end, blockBytes)]

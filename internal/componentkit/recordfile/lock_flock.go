@@ -3,7 +3,7 @@
 
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package linefile
+package recordfile
 
 import (
 	"errors"

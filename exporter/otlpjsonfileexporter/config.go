@@ -5,9 +5,6 @@ package otlpjsonfileexporter
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"strconv"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/configoptional"
@@ -56,9 +53,6 @@ const (
 	mib = 1 << 20
 	// mostMegabytes is a tebibyte.
 	mostMegabytes = 1 << 20
-
-	ownerReadsAndWrites = 0o600
-	ownerReaches        = 0o700
 )
 
 func createDefaultConfig() component.Config {
@@ -89,24 +83,15 @@ func (c *Config) Validate() error {
 	if c.QueueConfig.HasValue() && !c.RetryConfig.Enabled {
 		all = errors.Join(all, errors.New("retry_on_failure.enabled is false with a sending_queue, which then drops data that the file refuses: set it to true"))
 	}
-	_, file := permissions("file_permissions", c.FilePermissions, ownerReadsAndWrites)
-	_, directory := permissions("directory_permissions", c.DirectoryPermissions, ownerReaches)
+	_, file := setting.Permissions("file_permissions", c.FilePermissions, setting.OwnerReadsAndWrites)
+	_, directory := setting.Permissions("directory_permissions", c.DirectoryPermissions, setting.OwnerReaches)
 	return errors.Join(all, file, directory)
-}
-
-// permissions parses the permissions of a field, an octal number that includes those of least.
-func permissions(field, value string, least fs.FileMode) (fs.FileMode, error) {
-	mode, err := strconv.ParseUint(value, 8, 32)
-	if given := fs.FileMode(mode); err != nil || given&fs.ModePerm != given || given&least != least {
-		return 0, fmt.Errorf("%s is %q: set it to an octal number from %#o to 0777 that has the owner's bits of %#o", field, value, least, least)
-	}
-	return fs.FileMode(mode), nil
 }
 
 // settings are those of the file. The configuration is valid.
 func (c *Config) settings() recordfile.Settings {
-	file, _ := permissions("", c.FilePermissions, ownerReadsAndWrites)
-	directory, _ := permissions("", c.DirectoryPermissions, ownerReaches)
+	file, _ := setting.Permissions("", c.FilePermissions, setting.OwnerReadsAndWrites)
+	directory, _ := setting.Permissions("", c.DirectoryPermissions, setting.OwnerReaches)
 	return recordfile.Settings{
 		Path:            c.Path,
 		CreateDirectory: c.CreateDirectory,

@@ -1,0 +1,10 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:generate mdatagen metadata.yaml
+
+// Package perfettoexporter writes spans to trace files that Perfetto's viewer and trace processor open.
+//
+// traces.go reads spans, and exporter.go counts, logs, and writes chunks of them to the file. internal/tracefile knows
+// the format, and internal/componentkit/recordfile keeps the chunks of the file whole.
+package perfettoexporter

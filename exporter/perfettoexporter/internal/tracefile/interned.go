@@ -1,0 +1,84 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tracefile
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+const (
+	maxNameBytes  = 1 << 10
+	maxValueBytes = 16 << 10
+	// maxInternedBytes is the length of values above which they are not interned, as they are rarely repeated.
+	maxInternedBytes = 256
+)
+
+// text returns a string as valid UTF-8 of at most so many bytes.
+func text(s string, most int) string {
+	if len(s) > most {
+		const ellipsis = "…"
+		cut := most - len(ellipsis)
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut] + ellipsis
+	}
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return s
+}
+
+// interned are the strings of one field of InternedData. Numbers begin at 1.
+type interned struct {
+	field protowire.Number
+	most  int
+	ids   map[string]uint64
+}
+
+// id returns the number of a string in the chunk, and appends its definition to the chunk's interned data if it is new.
+func (in *interned) id(data *[]byte, s string) uint64 {
+	if id, ok := in.ids[s]; ok {
+		return id
+	}
+	id := uint64(len(in.ids) + 1)
+	in.ids[s] = id
+	b, entry := begin(*data, in.field)
+	b = appendUint(b, fieldIID, id)
+	*data = entry.end(appendString(b, fieldText, text(s, in.most)))
+	return id
+}
+
+// Location is where a function is defined. Parts may be empty or 0.
+type Location struct {
+	Function, File string
+	Line           int64
+}
+
+// locations are the interned locations of a chunk.
+type locations map[Location]uint64
+
+func (in locations) id(data *[]byte, l Location) uint64 {
+	if id, ok := in[l]; ok {
+		return id
+	}
+	id := uint64(len(in) + 1)
+	in[l] = id
+	b, entry := begin(*data, fieldSourceLocations)
+	b = appendUint(b, fieldIID, id)
+	if l.File != "" {
+		b = appendString(b, fieldFileName, text(l.File, maxNameBytes))
+	}
+	if l.Function != "" {
+		b = appendString(b, fieldFunctionName, text(l.Function, maxNameBytes))
+	}
+	if l.Line > 0 {
+		b = appendUint(b, fieldLineNumber, uint64(l.Line))
+	}
+	*data = entry.end(b)
+	return id
+}

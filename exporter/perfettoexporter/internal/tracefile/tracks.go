@@ -1,0 +1,207 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tracefile
+
+import "strconv"
+
+// ProcessID identifies a process.
+type ProcessID struct{ Service, Instance, Host, PID string }
+
+// Process is a group of tracks.
+type Process struct {
+	*track
+	pid     int32
+	threads map[int64]*Thread
+	// recent is the thread of the last slice.
+	recent *Thread
+	// lanes are the tracks of slices without a thread.
+	lanes []*track
+}
+
+// Thread is a thread of a process: its track, and further ones for slices that do not fit.
+type Thread struct {
+	id    int64
+	lanes []*track
+}
+
+// Name returns the name of the thread, which is that of its first slice.
+func (t *Thread) Name() string { return t.lanes[0].name }
+
+// track is a track of a file.
+type track struct {
+	lane
+	uuid   uint32
+	parent *track // nil: a process
+	// describe appends the descriptor's fields beside uuid and parent.
+	describe func(b []byte) []byte
+	name     string
+	// described is the number of the last chunk that has the descriptor.
+	described uint32
+}
+
+const (
+	// leastSyntheticPID is above all numbers of Linux. Processes whose number is unknown or already in the file have
+	// one from here on.
+	leastSyntheticPID = 1 << 30
+	// lanesOfProcess is the number of tracks for slices without a thread from which they take any place that fits.
+	lanesOfProcess = 512
+)
+
+// tracks are those of a file.
+type tracks struct {
+	processes map[ProcessID]*Process
+	pids      map[int32]bool
+	all       []*track
+	intervals int
+}
+
+func newTracks() tracks {
+	return tracks{processes: map[ProcessID]*Process{}, pids: map[int32]bool{}}
+}
+
+func (t *tracks) add(parent *track, name string, describe func([]byte) []byte) *track {
+	added := &track{uuid: uint32(len(t.all) + 1), parent: parent, name: name, describe: describe}
+	t.all = append(t.all, added)
+	return added
+}
+
+// Process returns the process of an ID. Details describe it to a person who looks at the file.
+func (w *Writer) Process(id ProcessID, details func() string) *Process {
+	if p, ok := w.tracks.processes[id]; ok {
+		return p
+	}
+	p := &Process{pid: w.tracks.pid(id.PID), threads: map[int64]*Thread{}}
+	name, description := text(id.Service, maxNameBytes), text(details(), maxValueBytes)
+	p.track = w.tracks.add(nil, name, func(b []byte) []byte {
+		b, process := begin(b, fieldProcess)
+		b = appendUint(b, fieldProcessPID, uint64(p.pid))
+		b = process.end(appendString(b, fieldProcessName, name))
+		return appendString(b, fieldDescription, description)
+	})
+	w.tracks.processes[id] = p
+	return p
+}
+
+// pid returns the number of a process for a file: its own one if no other process has it. Readers would join
+// processes with the same number.
+func (t *tracks) pid(own string) int32 {
+	n, err := strconv.ParseInt(own, 10, 32)
+	for pid := int32(n); err == nil && pid > 0 && !t.pids[pid]; {
+		t.pids[pid] = true
+		return pid
+	}
+	pid := int32(leastSyntheticPID)
+	for pid += int32(len(t.processes)); t.pids[pid]; pid++ {
+	}
+	t.pids[pid] = true
+	return pid
+}
+
+// Thread returns a thread of the process. Its name is that of the first slice.
+func (w *Writer) Thread(p *Process, id int64, name string) *Thread {
+	if p.recent != nil && p.recent.id == id {
+		return p.recent
+	}
+	t, ok := p.threads[id]
+	if !ok {
+		named := text(name, maxNameBytes)
+		t = &Thread{id: id}
+		t.lanes = append(t.lanes, w.tracks.add(p.track, named, func(b []byte) []byte {
+			b, thread := begin(b, fieldThread)
+			b = appendUint(b, fieldThreadPID, uint64(p.pid))
+			b = appendUint(b, fieldThreadTID, uint64(id))
+			if named != "" {
+				b = appendString(b, fieldThreadName, named)
+			}
+			return thread.end(b)
+		}))
+		p.threads[id] = t
+	}
+	p.recent = t
+	return t
+}
+
+// named describes a track that has only a name.
+func named(name string) func([]byte) []byte {
+	return func(b []byte) []byte { return appendString(b, fieldTrackName, name) }
+}
+
+// trackOf returns the track that accepts a slice, and occupies the slice's time there.
+func (w *Writer) trackOf(p *Process, t *Thread, x *interval, trace uint64) *track {
+	var on *track
+	if t != nil {
+		on = w.trackOfThread(t, x)
+	} else {
+		on = w.trackOfProcess(p, x, trace)
+	}
+	on.trace = trace
+	return on
+}
+
+// trackOfThread returns the first track of a thread that accepts the slice.
+func (w *Writer) trackOfThread(t *Thread, x *interval) *track {
+	for _, on := range t.lanes {
+		if at, ok := on.fit(x, false); ok {
+			w.tracks.intervals += on.put(x, at)
+			return on
+		}
+	}
+	on := w.tracks.add(t.lanes[0], "overlapping", named("overlapping"))
+	t.lanes = append(t.lanes, on)
+	w.overlapping++
+	w.tracks.intervals += on.put(x, place{})
+	return on
+}
+
+// trackOfProcess returns a track for a slice without a thread: one with the slice's callees, or else one whose last
+// slice is of the same trace, or else one whose last slice has no caller to wait for.
+func (w *Writer) trackOfProcess(p *Process, x *interval, trace uint64) *track {
+	const none, anyPlace, free, sameTrace, callees = 0, 1, 2, 3, 4
+	best, found, to := none, place{}, (*track)(nil)
+	for _, on := range p.lanes {
+		at, ok := on.fit(x, true)
+		if !ok {
+			continue
+		}
+		kind := none
+		switch {
+		case at.first < at.last:
+			kind = callees
+		case on.trace == trace && on.pending():
+			kind = sameTrace
+		case !on.pending():
+			kind = free
+		case len(p.lanes) >= lanesOfProcess:
+			kind = anyPlace
+		}
+		if kind > best {
+			best, found, to = kind, at, on
+		}
+		if best == callees {
+			break
+		}
+	}
+	if to == nil {
+		to, found = w.tracks.add(p.track, "spans", named("spans")), place{}
+		p.lanes = append(p.lanes, to)
+	}
+	w.tracks.intervals += to.put(x, found)
+	return to
+}
+
+// Crowded reports whether the file has as many tracks as allowed, or its tracks need too much memory. Then the next
+// chunk should begin a new file, after Reset.
+func (w *Writer) Crowded() bool {
+	return len(w.tracks.all) >= w.maxTracks || w.tracks.intervals > maxIntervals
+}
+
+// maxIntervals bounds the memory of all lanes to about 40 MB.
+const maxIntervals = 1_000_000
+
+// Reset forgets all tracks. The next chunk must begin a new file, because tracks get the same numbers again. Processes
+// and threads from before must not be used.
+func (w *Writer) Reset() {
+	w.tracks = newTracks()
+	w.chunk = 0
+}

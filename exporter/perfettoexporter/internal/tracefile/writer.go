@@ -1,0 +1,317 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tracefile
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+
+	"github.com/klauspost/compress/zlib"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// chunkBytes is the size of a chunk's packets at which it is full.
+const chunkBytes = 128 << 10
+
+// Writer makes the records of a file. It is for one goroutine at a time.
+type Writer struct {
+	maxTracks int
+	tracks    tracks
+	// chunk is the number of the current one. The first is 1.
+	chunk uint32
+	// overlapping counts the tracks for slices that do not fit into their thread's.
+	overlapping int64
+
+	// Of the current chunk: its events, their messages, interned data and descriptors.
+	events      []event
+	slices      uint32
+	bodies      []byte
+	interned    []byte
+	descriptors []byte
+	names       interned
+	categories  interned
+	keys        interned
+	values      interned
+	locations   locations
+	// open is the event whose fields are being appended, and last the begin of the last slice.
+	open, last event
+
+	sorter     sorter
+	packets    []byte
+	compressed bytes.Buffer
+	zlib       *zlib.Writer
+	record     []byte
+}
+
+// NewWriter makes a writer for files with at most so many tracks.
+func NewWriter(maxTracks int) *Writer {
+	compressor, _ := zlib.NewWriterLevel(nil, compressionLevel) // the level is valid
+	strings := func(f protowire.Number, most int) interned {
+		return interned{field: f, most: most, ids: map[string]uint64{}}
+	}
+	return &Writer{
+		maxTracks:  maxTracks,
+		tracks:     newTracks(),
+		names:      strings(fieldEventNames, maxNameBytes),
+		categories: strings(fieldEventCategories, maxNameBytes),
+		keys:       strings(fieldAnnotationNames, maxNameBytes),
+		values:     strings(fieldAnnotationValues, maxValueBytes),
+		locations:  locations{},
+		zlib:       compressor,
+	}
+}
+
+// compressionLevel is the fastest one whose files are small enough.
+const compressionLevel = 2
+
+// Slice is the time and the identity of a slice, in Unix nanoseconds.
+type Slice struct {
+	Name         string
+	Start, End   uint64
+	Self, Parent Key
+	// Trace makes slices without a thread that belong together stay together.
+	Trace uint64
+}
+
+// LatestTime is the latest time that readers accept.
+const LatestTime = math.MaxInt64
+
+// Begin adds a slice to the chunk: of a thread, or of a process without one. The methods that add fields then apply to
+// it, until the next event. Slices of a thread arrive callees first: others get tracks beside the thread's.
+func (w *Writer) Begin(p *Process, t *Thread, s Slice) {
+	w.close()
+	if len(w.events) == 0 {
+		w.chunk++
+	}
+	s.End = max(s.Start, s.End)
+	x := interval{start: s.Start, end: s.End, self: s.Self, parent: s.Parent, chunk: w.chunk}
+	on := w.trackOf(p, t, &x, s.Trace)
+	w.describe(on)
+	w.slices++
+	w.events = append(w.events, event{time: s.End, start: s.Start, end: s.End, slice: w.slices, track: on.uuid, kind: kindEnd})
+	w.last = event{time: s.Start, start: s.Start, end: s.End, slice: w.slices, track: on.uuid, kind: kindBegin}
+	w.openEvent(w.last, typeSliceBegin, s.Name)
+}
+
+// Instant adds an instant in the last slice. If its time is outside, it is an instant of the process.
+func (w *Writer) Instant(p *Process, name string, time uint64) {
+	w.close()
+	of := w.last
+	of.time, of.kind = time, kindInstant
+	if time < of.start || time > of.end {
+		w.describe(p.track)
+		of.start, of.end, of.track = time, time, p.uuid
+	}
+	w.openEvent(of, typeInstant, name)
+}
+
+func (w *Writer) openEvent(e event, eventType uint64, name string) {
+	e.offset = uint32(len(w.bodies))
+	w.open = e
+	b := appendUint(w.bodies, fieldType, eventType)
+	b = appendUint(b, fieldTrackUUID, uint64(e.track))
+	w.bodies = appendUint(b, fieldNameIID, w.names.id(&w.interned, name))
+}
+
+// close ends the fields of the open event.
+func (w *Writer) close() {
+	if w.open.slice == 0 {
+		return
+	}
+	w.open.size = uint32(len(w.bodies)) - w.open.offset
+	w.events = append(w.events, w.open)
+	w.open = event{}
+}
+
+// describe adds the descriptors of a track and of its parents to the chunk, unless it has them.
+func (w *Writer) describe(t *track) {
+	if t.described == w.chunk {
+		return
+	}
+	t.described = w.chunk
+	b := w.descriptors
+	if t.parent != nil {
+		w.describe(t.parent)
+		b = w.descriptors
+	}
+	b, packet := begin(b, fieldPacket)
+	b = appendUint(b, fieldSequenceID, sequence)
+	b, descriptor := begin(b, fieldTrackDescriptor)
+	b = appendUint(b, fieldUUID, uint64(t.uuid))
+	if t.parent != nil {
+		b = appendUint(b, fieldParentUUID, uint64(t.parent.uuid))
+	}
+	w.descriptors = packet.end(descriptor.end(t.describe(b)))
+}
+
+// Category adds a category to the open event.
+func (w *Writer) Category(name string) {
+	w.bodies = appendUint(w.bodies, fieldCategoryIID, w.categories.id(&w.interned, name))
+}
+
+// Location adds the place of the function to the open event.
+func (w *Writer) Location(l Location) {
+	w.bodies = appendUint(w.bodies, fieldSourceLocationIID, w.locations.id(&w.interned, l))
+}
+
+// Flow connects the open event with all others of the same flow, in the order of their times.
+func (w *Writer) Flow(id uint64) { w.bodies = appendFixed64(w.bodies, fieldFlowID, id) }
+
+// Annotate adds an annotation to the open event. The function appends the value.
+func (w *Writer) Annotate(key string, value func(*Annotation)) {
+	b, annotation := begin(w.bodies, fieldDebugAnnotation)
+	w.bodies = appendUint(b, fieldAnnotationNameIID, w.keys.id(&w.interned, key))
+	value((*Annotation)(w))
+	w.bodies = annotation.end(w.bodies)
+}
+
+// Annotation appends the value of an annotation.
+type Annotation Writer
+
+// String appends a string.
+func (a *Annotation) String(s string) {
+	if len(s) <= maxInternedBytes {
+		a.bodies = appendUint(a.bodies, fieldStringValueIID, a.values.id(&a.interned, s))
+	} else {
+		a.bodies = appendString(a.bodies, fieldStringValue, text(s, maxValueBytes))
+	}
+}
+
+// Bool appends a truth value.
+func (a *Annotation) Bool(v bool) {
+	a.bodies = appendUint(a.bodies, fieldBoolValue, protowire.EncodeBool(v))
+}
+
+// Int appends a number.
+func (a *Annotation) Int(v int64) { a.bodies = appendUint(a.bodies, fieldIntValue, uint64(v)) }
+
+// Double appends a number.
+func (a *Annotation) Double(v float64) { a.bodies = appendDouble(a.bodies, fieldDoubleValue, v) }
+
+// Entry appends an entry of a map.
+func (a *Annotation) Entry(key string, value func(*Annotation)) {
+	b, entry := begin(a.bodies, fieldDictEntries)
+	a.bodies = appendString(b, fieldAnnotationName, text(key, maxNameBytes))
+	value(a)
+	a.bodies = entry.end(a.bodies)
+}
+
+// Element appends an element of a list.
+func (a *Annotation) Element(value func(*Annotation)) {
+	b, element := begin(a.bodies, fieldArrayValues)
+	a.bodies = b
+	value(a)
+	a.bodies = element.end(a.bodies)
+}
+
+// bytesOfEnd is the size of a packet that ends a slice, and of the fields around an event's message.
+const bytesOfEnd, bytesAround = 14, 12
+
+// Full reports whether the chunk has enough events.
+func (w *Writer) Full() bool {
+	return len(w.bodies)+len(w.interned)+len(w.events)*(bytesOfEnd+bytesAround)/2 >= chunkBytes
+}
+
+// Slices returns the number of slices in the chunk.
+func (w *Writer) Slices() int { return int(w.slices) }
+
+// Tracks returns the number of tracks of the file.
+func (w *Writer) Tracks() int { return len(w.tracks.all) }
+
+// Overlapping returns the number of tracks that were made for slices that do not fit into their thread's.
+func (w *Writer) Overlapping() int64 { return w.overlapping }
+
+// Record returns the chunk as a record for the file, and begins the next one. The record is valid until the next call.
+func (w *Writer) Record() ([]byte, error) {
+	w.close()
+	w.encode()
+	w.compressed.Reset()
+	w.zlib.Reset(&w.compressed)
+	_, err := w.zlib.Write(w.packets)
+	if err == nil {
+		err = w.zlib.Close()
+	}
+	w.clearChunk()
+	if err != nil {
+		return nil, fmt.Errorf("compress %d bytes: %w", len(w.packets), err)
+	}
+	b, packet := begin(append(w.record[:0], Start...), fieldPacket)
+	w.record = packet.end(appendBytes(b, fieldCompressedPackets, w.compressed.Bytes()))
+	return w.record, nil
+}
+
+func (w *Writer) clearChunk() {
+	w.events, w.slices = w.events[:0], 0
+	w.bodies, w.interned, w.descriptors = w.bodies[:0], w.interned[:0], w.descriptors[:0]
+	for _, in := range []*interned{&w.names, &w.categories, &w.keys, &w.values} {
+		clear(in.ids)
+	}
+	clear(w.locations)
+}
+
+// Start begins each record, and so each file: a packet that clears the state of the sequence.
+var Start = string(func() []byte {
+	b, packet := begin(nil, fieldPacket)
+	b = appendUint(b, fieldSequenceID, sequence)
+	return packet.end(appendUint(b, fieldSequenceFlags, sequenceStateCleared))
+}())
+
+// encode writes the packets of the chunk: clock, interned data, descriptors, and events by time. The clock counts from
+// the event before, and begins at 0.
+func (w *Writer) encode() {
+	b := append(w.packets[:0], clockPacket...)
+	b, packet := begin(b, fieldPacket)
+	b = appendUint(b, fieldSequenceID, sequence)
+	b = packet.end(appendBytes(b, fieldInternedData, w.interned))
+	b = append(b, w.descriptors...)
+	before := uint64(0)
+	for _, key := range w.sorter.sort(w.events) {
+		b = w.appendEvent(b, &w.events[key.index], key.time-before)
+		before = key.time
+	}
+	w.packets = b
+}
+
+// appendEvent appends the packet of an event. Its lengths are computed before, because most packets are small.
+func (w *Writer) appendEvent(b []byte, e *event, delay uint64) []byte {
+	size := int(e.size)
+	if e.kind == kindEnd {
+		size = 3 + protowire.SizeVarint(uint64(e.track))
+	}
+	packet := 1 + protowire.SizeVarint(delay) + len(sequenceField) + 1 + protowire.SizeBytes(size)
+	b = protowire.AppendVarint(append(b, fieldPacket<<3|byte(protowire.BytesType)), uint64(packet))
+	b = protowire.AppendVarint(append(b, fieldTimestamp<<3|byte(protowire.VarintType)), delay)
+	b = append(b, sequenceField...)
+	b = protowire.AppendVarint(append(b, fieldTrackEvent<<3|byte(protowire.BytesType)), uint64(size))
+	if e.kind != kindEnd {
+		return append(b, w.bodies[e.offset:e.offset+e.size]...)
+	}
+	b = append(b, fieldType<<3, typeSliceEnd, fieldTrackUUID<<3)
+	return protowire.AppendVarint(b, uint64(e.track))
+}
+
+// sequenceField is the field of a packet that names its sequence.
+var sequenceField = string([]byte{fieldSequenceID << 3, sequence})
+
+// clockPacket has the clocks: Unix time is the time of the file, and events have an incremental clock.
+var clockPacket = func() []byte {
+	b, packet := begin(nil, fieldPacket)
+	b = appendUint(b, fieldSequenceID, sequence)
+	b, defaults := begin(b, fieldPacketDefaults)
+	b = defaults.end(appendUint(b, fieldTimestampClockID, clockIncremental))
+	b, snapshot := begin(b, fieldClockSnapshot)
+	for _, id := range []uint64{clockRealtime, clockBoottime, clockIncremental} {
+		var clock message
+		b, clock = begin(b, fieldClocks)
+		b = appendUint(b, fieldClockID, id)
+		b = appendUint(b, fieldClockTimestamp, 0)
+		if id == clockIncremental {
+			b = appendUint(b, fieldIsIncremental, 1)
+		}
+		b = clock.end(b)
+	}
+	b = appendUint(b, fieldPrimaryTraceClock, clockRealtime)
+	return packet.end(snapshot.end(b))
+}()

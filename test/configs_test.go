@@ -121,10 +121,10 @@ var samplers = []string{"tail_sampling", "groupbytrace", "probabilistic_sampler"
 
 // neverRefuses are the consumers without a queue that accept all data, so that no other consumer
 // receives it twice because of them.
-var neverRefuses = []string{"span_metrics", "nop", "flame_graph"}
+var neverRefuses = []string{"span_metrics", "nop", "flame_graph", "perfetto"}
 
 // files are the exporters that write to files.
-var files = []string{"otlp_json_file", "file"}
+var files = []string{"otlp_json_file", "perfetto", "file"}
 
 // deliveredTwice are the hand-overs that a retry may deliver twice to one of their consumers. The
 // other consumer recognises spans that it has.

@@ -105,6 +105,7 @@ const (
 	flameGraph   = "./exporter/flamegraphexporter"
 	pages        = "./exporter/flamegraphexporter/internal/web"
 	jsonFile     = "./exporter/otlpjsonfileexporter"
+	traceFile    = "./exporter/perfettoexporter"
 )
 
 // timesBabeltrace claims that a benchmark of reading is so many times faster than babeltrace2, with
@@ -266,5 +267,7 @@ var claims = []claim{
 	page(1, "download for pprof", "pprof"),
 	page(0.36, "download of folded stacks", "folded"),
 	page(0.92, "download for speedscope", "speedscope"),
+	atMost(3.5, "perfetto: write spans", "copying them over their copies", at(traceFile, "WriteTraces/maven"), at(traceFile, "WriteTraces/maven_copied")),
+	below(4.4, "  size of a slice", "bytes", at(traceFile, "WriteTraces/maven").in("B/slice")),
 	atMost(2.2, "otlp_json_file: write spans", "only making their JSON with pdata", at(jsonFile, "ConsumeTraces"), at(jsonFile, "MarshalTraces")),
 }

@@ -53,6 +53,7 @@ var suites = []suite{
 	{pkg: "./exporter/flamegraphexporter", pattern: "^BenchmarkFoldTraces$", time: "0.5s"},
 	{pkg: "./exporter/flamegraphexporter", pattern: "^Benchmark(FoldMemory|PathMemory)$", time: "1x", rounds: 1},
 	{pkg: "./exporter/flamegraphexporter/internal/web", pattern: "^Benchmark(Pages|ReadProfile)$", time: "0.3s", rounds: 3},
+	{pkg: "./exporter/perfettoexporter", pattern: "^BenchmarkWriteTraces$", time: "0.5s"},
 	{pkg: "./exporter/otlpjsonfileexporter", pattern: "^Benchmark(ConsumeTraces|MarshalTraces)$", time: "0.3s"},
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/callbraid/callbraid/connector/stackpairingconnector"
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter"
 	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter"
+	"github.com/callbraid/callbraid/exporter/perfettoexporter"
 	"github.com/callbraid/callbraid/extension/agentcontrolextension"
 	"github.com/callbraid/callbraid/extension/memorybudgetextension"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
@@ -47,6 +48,7 @@ var components = []described{
 	{"connector/stackpairingconnector", stackpairingconnector.NewFactory()},
 	{"exporter/flamegraphexporter", flamegraphexporter.NewFactory()},
 	{"exporter/otlpjsonfileexporter", otlpjsonfileexporter.NewFactory()},
+	{"exporter/perfettoexporter", perfettoexporter.NewFactory()},
 	{"extension/agentcontrolextension", agentcontrolextension.NewFactory()},
 	{"extension/memorybudgetextension", memorybudgetextension.NewFactory()},
 }

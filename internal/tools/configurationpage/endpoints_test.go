@@ -19,7 +19,7 @@ import (
 func TestEveryDefaultAddressIsOnThisMachine(t *testing.T) {
 	// These have no address by default: they connect to configured servers, or to nothing.
 	without := []string{"receiver/ctffilereceiver", "receiver/rbkitreceiver", "receiver/greysreceiver", "receiver/arthasreceiver", "processor/stackpairingprocessor", "connector/stackpairingconnector",
-		"exporter/otlpjsonfileexporter", "extension/memorybudgetextension"}
+		"exporter/otlpjsonfileexporter", "exporter/perfettoexporter", "extension/memorybudgetextension"}
 	for _, c := range components {
 		t.Run(c.directory, func(t *testing.T) {
 			conf := confmap.New()

@@ -59,6 +59,12 @@ type Location struct {
 	Line           int64
 }
 
+// locationID is a location with its number.
+type locationID struct {
+	Location
+	id uint64
+}
+
 // locations are the interned locations of a chunk.
 type locations map[Location]uint64
 

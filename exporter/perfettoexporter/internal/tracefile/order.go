@@ -24,6 +24,7 @@ type event struct {
 	offset, size     uint32
 	track            uint32
 	kind             kind
+	name             uint64 // the number of the name
 }
 
 // position is where an event stands among those of the same time: the classes in their order.

@@ -35,6 +35,8 @@ type Writer struct {
 	keys        interned
 	values      interned
 	locations   locations
+	// recent has the latest location of each name, because most names have only one.
+	recent []locationID
 	// open is the event whose fields are being appended, and last the begin of the last slice.
 	open, last event
 
@@ -108,11 +110,11 @@ func (w *Writer) Instant(p *Process, name string, time uint64) {
 }
 
 func (w *Writer) openEvent(e event, eventType uint64, name string) {
-	e.offset = uint32(len(w.bodies))
+	e.offset, e.name = uint32(len(w.bodies)), w.names.id(&w.interned, name)
 	w.open = e
 	b := appendUint(w.bodies, fieldType, eventType)
 	b = appendUint(b, fieldTrackUUID, uint64(e.track))
-	w.bodies = appendUint(b, fieldNameIID, w.names.id(&w.interned, name))
+	w.bodies = appendUint(b, fieldNameIID, e.name)
 }
 
 // close ends the fields of the open event.
@@ -153,7 +155,14 @@ func (w *Writer) Category(name string) {
 
 // Location adds the place of the function to the open event.
 func (w *Writer) Location(l Location) {
-	w.bodies = appendUint(w.bodies, fieldSourceLocationIID, w.locations.id(&w.interned, l))
+	for uint64(len(w.recent)) <= w.open.name {
+		w.recent = append(w.recent, locationID{})
+	}
+	recent := &w.recent[w.open.name]
+	if recent.id == 0 || recent.Location != l {
+		*recent = locationID{l, w.locations.id(&w.interned, l)}
+	}
+	w.bodies = appendUint(w.bodies, fieldSourceLocationIID, recent.id)
 }
 
 // Flow connects the open event with all others of the same flow, in the order of their times.
@@ -249,6 +258,8 @@ func (w *Writer) clearChunk() {
 		clear(in.ids)
 	}
 	clear(w.locations)
+	clear(w.recent)
+	w.recent = w.recent[:0]
 }
 
 // Start begins each record, and so each file: a packet that clears the state of the sequence.

@@ -31,42 +31,32 @@ type event struct {
 type position uint8
 
 const (
-	// ending: the slice began before, and ends now. Inner slices first.
-	ending position = iota
-	// inside: an instant between the begin and the end of its slice.
-	inside
+	// begun: the slice began before.
+	begun position = iota
 	// empty: the slice begins and ends now.
 	empty
-	// beginning: the slice begins now, and ends later. Outer slices first.
+	// beginning: the slice begins now, and ends later.
 	beginning
 )
 
 func (e *event) position() position {
 	switch {
+	case e.start < e.time:
+		return begun
 	case e.start == e.end:
 		return empty
-	case e.time == e.end:
-		return ending
-	case e.time == e.start:
-		return beginning
 	}
-	return inside
+	return beginning
 }
 
-// compareAtEqualTimes is the order of events of one time.
+// compareAtEqualTimes is the order of events of one time. In a chunk, callers have higher numbers than their callees. So
+// the inner slice ends first, and the outer slice begins first.
 func compareAtEqualTimes(a, b *event) int {
-	at := a.position()
-	if c := cmp.Compare(at, b.position()); c != 0 {
-		return c
+	at, slices := a.position(), cmp.Compare(a.slice, b.slice)
+	if at == beginning {
+		slices = -slices
 	}
-	switch at {
-	case ending:
-		return cmp.Or(cmp.Compare(b.start, a.start), cmp.Compare(a.slice, b.slice), cmp.Compare(a.kind, b.kind))
-	case beginning:
-		return cmp.Or(cmp.Compare(b.end, a.end), cmp.Compare(b.slice, a.slice), cmp.Compare(a.kind, b.kind))
-	default:
-		return cmp.Or(cmp.Compare(a.slice, b.slice), cmp.Compare(a.kind, b.kind))
-	}
+	return cmp.Or(cmp.Compare(at, b.position()), slices, cmp.Compare(a.kind, b.kind))
 }
 
 // timed is the time of an event, and its index.

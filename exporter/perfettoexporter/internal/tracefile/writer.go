@@ -66,7 +66,7 @@ func NewWriter(maxTracks int) *Writer {
 }
 
 // compressionLevel is the fastest one whose files are small enough.
-const compressionLevel = 2
+const compressionLevel = 1
 
 // Slice is the time and the identity of a slice, in Unix nanoseconds.
 type Slice struct {

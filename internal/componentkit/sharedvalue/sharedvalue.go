@@ -6,8 +6,8 @@
 // pdata holds the content of a value in an object of its own, and allocates it for each attribute. It never changes the
 // content of a text or a number: a setter makes another one, and so does a copy. So values may share it, also values in
 // different goroutines. pdata has no function for that, so this package copies the reference in a value by its place in
-// memory. It first compares the layout of pdata's types with the known one. If it differs, or if pdata uses the content
-// of old values again (the feature gate poolingGate), New returns a Sharer that does not share.
+// memory. New returns a Sharer that does not share in three cases: the layout of pdata's types is not the known one, pdata
+// uses the content of old values again (the feature gate poolingGate), or a setter of this pdata changes a shared content.
 package sharedvalue
 
 import (
@@ -29,7 +29,39 @@ type Sharer struct{ can bool }
 
 // New returns a Sharer.
 func New() Sharer {
-	return Sharer{isLayoutKnown(reflect.TypeFor[pcommon.Value]()) && !isPooling(featuregate.GlobalRegistry())}
+	return Sharer{isLayoutKnown(reflect.TypeFor[pcommon.Value]()) && !isPooling(featuregate.GlobalRegistry()) && settersReplace(setters)}
+}
+
+// setters are the functions of pdata that give a value another content.
+var setters = []func(pcommon.Value){
+	func(v pcommon.Value) { v.SetStr("changed") },
+	func(v pcommon.Value) { v.SetInt(8) },
+	func(v pcommon.Value) { v.SetDouble(8) },
+	func(v pcommon.Value) { v.SetBool(true) },
+	func(v pcommon.Value) { v.SetEmptyBytes() },
+	func(v pcommon.Value) { v.SetEmptyMap() },
+	func(v pcommon.Value) { v.SetEmptySlice() },
+	func(v pcommon.Value) { pcommon.NewValueStr("changed").CopyTo(v) },
+	func(v pcommon.Value) { pcommon.NewValueInt(8).CopyTo(v) },
+	func(v pcommon.Value) { pcommon.NewValueStr("changed").MoveTo(v) },
+}
+
+// settersReplace reports whether each setter leaves another value with the same content unchanged. A later pdata can have
+// setters that write into the content, and programs can be built with it.
+func settersReplace(setters []func(pcommon.Value)) bool {
+	for _, set := range setters {
+		text, number := pcommon.NewValueStr("text"), pcommon.NewValueInt(7)
+		for _, kept := range []pcommon.Value{text, number} {
+			changed, want := pcommon.NewValueEmpty(), pcommon.NewValueEmpty()
+			kept.CopyTo(want)
+			Content{*reference(kept)}.Set(changed)
+			set(changed)
+			if !kept.Equal(want) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Content returns the content of a value, which has to be a text or a number. It returns none if it cannot be shared.

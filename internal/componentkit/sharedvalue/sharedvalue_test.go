@@ -5,6 +5,7 @@ package sharedvalue
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -123,6 +124,18 @@ func TestNothingIsSharedInAnotherLayout(t *testing.T) {
 	}
 	v := pcommon.NewValueStr("text")
 	assert.False(t, Sharer{}.Content(v).IsKnown())
+}
+
+func TestNothingIsSharedIfASetterWritesIntoTheContent(t *testing.T) {
+	assert.True(t, settersReplace(setters))
+	writes := func(v pcommon.Value) {
+		other := pcommon.NewValueStr("changed")
+		text := reflect.ValueOf(*reference(v)).Elem().Field(0)
+		if text.Kind() == reflect.String {
+			text.SetString(other.Str())
+		}
+	}
+	assert.False(t, settersReplace(append(slices.Clone(setters), writes)))
 }
 
 func TestNothingIsSharedIfPdataUsesOldValuesAgain(t *testing.T) {

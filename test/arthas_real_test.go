@@ -287,8 +287,9 @@ func TestTheRealArthasAgreesWithItsProgram(t *testing.T) {
 	calls += s.sell(c, seconds/parts)
 	c.AwaitMetric(t, 20+5+7+6+1, "otelcol_receiver_arthas_results")
 	s.compareJVM(c)
+	leftOut := c.Metric(t, "otelcol_receiver_arthas_trees_left_out")
 	c.Stop(t)
-	s.compareSignals(c)
+	s.compareSignals(c, leftOut)
 	s.assertRestored("a shutdown", before)
 
 	c = start(shopMonitor)
@@ -323,8 +324,9 @@ func TestTheRealArthasAgreesWithItsProgram(t *testing.T) {
 	t.Logf("%d calls in %v s were counted exactly", calls, seconds)
 }
 
-// compareSignals checks the spans and log records of shopCommands.
-func (s *shop) compareSignals(c *kit.Collector) {
+// compareSignals checks the spans and log records of shopCommands. Some call trees were left out, because their duration is not
+// known.
+func (s *shop) compareSignals(c *kit.Collector, leftOut float64) {
 	s.t.Helper()
 	spans, failed, repeated := map[string]int{}, map[string]int{}, 0
 	c.ReadTraces(s.t, "spans.bin", func(traces ptrace.Traces) {
@@ -342,7 +344,7 @@ func (s *shop) compareSignals(c *kit.Collector) {
 	})
 	// Calls that were under way when the class was instrumented have no duration, or a part of their callees.
 	const limit, underWay = 20, 8
-	assert.LessOrEqual(s.t, spans["Shop.buy"], limit)
+	assert.EqualValues(s.t, limit, float64(spans["Shop.buy"])+leftOut, "call trees, and those that were left out")
 	assert.GreaterOrEqual(s.t, spans["Shop.charge"], limit-underWay)
 	assert.GreaterOrEqual(s.t, spans["Shop.buy"], spans["Shop.charge"])
 	assert.Equal(s.t, spans["Shop.charge"], spans["Shop.price"])

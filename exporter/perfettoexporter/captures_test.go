@@ -4,6 +4,7 @@
 package perfettoexporter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -70,7 +71,8 @@ func (s *sink) received() int {
 	return s.spans
 }
 
-// capturedTraces plays a capture by its agent into the receiver and the processor, and returns their spans.
+// capturedTraces plays a capture by its agent into the receiver and the processor, and returns their spans. Several connections
+// deliver at the same time, so messages can overtake each other. The result has them in the order of their calls.
 func capturedTraces(t testing.TB, name string) []ptrace.Traces {
 	t.Helper()
 	calls := callsOf(t, name)
@@ -100,7 +102,13 @@ func capturedTraces(t testing.TB, name string) []ptrace.Traces {
 	require.NoError(t, receiver.Shutdown(ctx))
 	require.NoError(t, processor.Shutdown(ctx))
 	require.Equal(t, calls, end.spans)
+	slices.SortStableFunc(end.calls, func(a, b ptrace.Traces) int { return cmp.Compare(firstEnd(a), firstEnd(b)) })
 	return end.calls
+}
+
+// firstEnd returns the end of the first call of a message.
+func firstEnd(td ptrace.Traces) pcommon.Timestamp {
+	return td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).EndTimestamp()
 }
 
 func configured(t testing.TB, factory component.Factory, settings map[string]any) component.Config {

@@ -129,34 +129,19 @@ gateway: $(GATEWAY) ## Build bin/otelcol-callbraid-gateway, the distribution for
 .PHONY: backends
 backends: $(BACKENDS)/all-in-one $(BACKENDS)/jaeger ## Build Jaeger 1 and 2, which end-to-end tests query (minutes, the first time)
 
-# End-to-end tests mostly wait. So tests under the race detector run beside them, with the lowest priority. They have patient
-# time limits, and get the processor time that end-to-end tests leave. Their output is printed when both have ended.
 .PHONY: test
-test: plain-test build gateway ## Run all tests: units first, then the built distribution from end to end
-	@nice -n 19 $(MAKE) --no-print-directory race-test narrow-test > $(BIN)/race-test.log 2>&1 & beside=$$!; failed=0; \
-	trap 'kill $$beside; exit 130' INT TERM; \
-	$(MAKE) --no-print-directory e2e-test || failed=1; \
-	wait $$beside || failed=1; cat $(BIN)/race-test.log; exit $$failed
+test: unit-test e2e-test ## Run all tests: units first, then the built distribution from end to end
 
 .PHONY: unit-test
-unit-test: plain-test race-test narrow-test ## Run only the tests of the packages, those with several goroutines under the race detector
-
-.PHONY: plain-test
-plain-test:
+unit-test: ## Run only the tests of the packages, those with several goroutines under the race detector
 	@$(call step,unit tests); race="$$($(race))"; shortened="$$($(shortened))"; \
 	$(if $(HAVE_CC),$(TEST) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m -run "^($$(echo "$$shortened" | cut -d ' ' -f 2 | paste -s -d '|' -))$$" \
 		$$(echo "$$shortened" | cut -d ' ' -f 1 | uniq);) \
 	$(TEST) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(GO) list ./... | grep -vxF "$$race"); \
 	cd internal/tools && $(TEST) ./...; $(took)
-
-.PHONY: race-test
-race-test:
 	@$(call step,unit tests of concurrent packages $(if $(HAVE_CC),with,WITHOUT) the race detector$(if $(HAVE_CC),,: install gcc to have it)); \
-	$(RACE) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 20m $$($(race)); \
-	(cd cmd && $(RACE) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 20m ./...); $(took)
-
-.PHONY: narrow-test
-narrow-test:
+	$(RACE) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(race)); \
+	(cd cmd && $(RACE) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m ./...); $(took)
 	@$(call step,unit tests of decoders where int has 32 bits$(if $(RUNS_386),,: skipped since this machine runs no programs of 386)); \
 	$(if $(RUNS_386),GOARCH=386 $(TEST) -timeout 10m $(NARROW_PACKAGES)); $(took)
 

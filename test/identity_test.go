@@ -80,12 +80,14 @@ exporters:
   flame_graph/second: {endpoint: %q}
   otlp_json_file: {path: "${env:DIR}/first.json"}
   otlp_json_file/second: {path: "${env:DIR}/second.json"}
+  perfetto: {path: "${env:DIR}/first.perfetto-trace"}
+  perfetto/second: {path: "${env:DIR}/second.perfetto-trace"}
   nop:
 service:
   extensions: [health_check, pprof, agent_control, agent_control/second, memory_budget, memory_budget/second]
   pipelines:
-    traces: {receivers: [bytefrog], processors: [stack_pairing], exporters: [flame_graph, otlp_json_file]}
-    traces/second: {receivers: [bytefrog/second], processors: [stack_pairing/second], exporters: [flame_graph/second, otlp_json_file/second]}
+    traces: {receivers: [bytefrog], processors: [stack_pairing], exporters: [flame_graph, otlp_json_file, perfetto]}
+    traces/second: {receivers: [bytefrog/second], processors: [stack_pairing/second], exporters: [flame_graph/second, otlp_json_file/second, perfetto/second]}
     traces/third: {receivers: [lttng_live, lttng_live/second], processors: [stack_pairing], exporters: [nop]}
     logs: {receivers: [bytefrog, bytefrog/second, lttng_live, lttng_live/second, lttng_jul, lttng_jul/second, rbkit, rbkit/second, greys, greys/second, arthas, arthas/second], exporters: [nop]}
     metrics: {receivers: [bytefrog, bytefrog/second, lttng_live, lttng_live/second, lttng_jul, lttng_jul/second, rbkit, rbkit/second, greys, greys/second, arthas, arthas/second], exporters: [nop]}
@@ -158,7 +160,8 @@ func TestTwoOfEachComponentHaveTheirOwnSeries(t *testing.T) {
 				{"otelcol_receiver_arthas_server_up", "receiver", "arthas", 1, 2},
 				{eventsTaken, "processor", "stack_pairing", events + called, 2 * events},
 				{spansFolded, "exporter", "flame_graph", spans, 2 * spans},
-				{"otelcol_extension_agent_control_agents", "extension", "agent_control", 1, 1 + 2 + 6},
+				{"otelcol_exporter_perfetto_slices", "exporter", "perfetto", spans, 2 * spans},
+				{"otelcol_extension_agent_control_agents", "extension", "agent_control", 1, 1 + 2 + 9},
 				{"otelcol_extension_memory_budget_limit", "extension", "memory_budget", 64 << 20, 128 << 20},
 			} {
 				for id, number := range map[string]float64{want.id: want.first, want.id + "/second": want.second} {

@@ -134,7 +134,7 @@ func TestEveryClaimAndItsYardstickAreMeasuredByOneSuite(t *testing.T) {
 func TestTimesAreClaimedAsRatiosOrAsProcessorTime(t *testing.T) {
 	for _, c := range claims {
 		if c.bound > 0 && c.over == (measured{}) {
-			metrics := []string{allocationsPerEvent, "mallocs/event", peak, "B/path", "times-at-50M"}
+			metrics := []string{allocationsPerEvent, "mallocs/event", peak, "B/path", "B/slice", "times-at-50M"}
 			if c.isTime {
 				metrics = []string{cpuPerEvent, perInterval, blocked}
 			}

@@ -221,10 +221,12 @@ func (c *Collector) write(t testing.TB, name, text string) string {
 }
 
 // Stop asks the collector to end, as systems do, and waits. It fails the test if that takes longer
-// than testkit.Patience or fails.
+// than testkit.Patience or fails. A collector that Terminate has asked may have ended already.
 func (c *Collector) Stop(t testing.TB) {
 	t.Helper()
-	c.Terminate(t)
+	if err := c.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatalf("send %v to the collector: %v", syscall.SIGTERM, err)
+	}
 	select {
 	case <-c.exited:
 	case <-time.After(testkit.Patience):

@@ -47,7 +47,14 @@ func benchmarkCTFFile(b *testing.B, events int, dir, signal string) {
 receivers: {ctf_file: {include: [%q], mode: once, at_end: stop_collector}}
 exporters: {nop: {}}
 service:
-  telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: localhost, port: ${env:METRICS_PORT}}}}}]}}
+  telemetry:
+    metrics:
+      readers:
+        - pull:
+            exporter:
+              prometheus:
+                host: localhost
+                port: ${env:METRICS_PORT}
   pipelines: {%s: {receivers: [ctf_file], exporters: [nop]}}
 `, dir, signal), 0o600))
 	cputime.Command(b, events, func() *exec.Cmd {

@@ -93,7 +93,9 @@ func TestAnOutageThatIsLongerThanMaxWaitLosesNothing(t *testing.T) {
 }
 
 func loseNothingInAnOutage(t *testing.T, inFront bool) {
-	const maxWait = 2 * time.Second
+	// A stream's clock stands still after half of maxWait without a batch. The other half must suffice
+	// for a refused batch to be sent again on a busy machine, which takes one retry at most.
+	const maxWait = 8 * time.Second
 	o, telemetry := &outlet{}, componenttest.NewTelemetry()
 	t.Cleanup(func() { assert.NoError(t, telemetry.Shutdown(context.Background())) })
 	sink, err := consumer.NewTraces(o.consume)
@@ -113,9 +115,7 @@ func loseNothingInAnOutage(t *testing.T, inFront bool) {
 		c.NameWait = maxWait / 2
 		// This agent sends no heartbeats, and a busy machine needs much time.
 		c.MissedHeartbeats = 1000
-		// The ratio to maxWait is that of the defaults: stack_pairing delivers its spans by itself, and
-		// waits for numbers again before the next try.
-		c.Retry = receiverkit.RetryConfig{InitialInterval: 20 * time.Millisecond, MaxInterval: maxWait / 5}
+		c.Retry = receiverkit.RetryConfig{InitialInterval: 20 * time.Millisecond, MaxInterval: maxWait / 20}
 	})
 	b.Next.Traces = pairing
 	limiter := &limiter{next: pairing, waiting: func() bool { return sumOf(t, telemetry, "processor_stack_pairing_waiting_events") > 0 }}
@@ -156,7 +156,7 @@ func loseNothingInAnOutage(t *testing.T, inFront bool) {
 	// The other is refused too, or waits for the one that is.
 	b.Await("a connection to be refused", func() bool { return run.State().Waiting > 0 })
 	began := time.Now()
-	b.Await("a long outage", func() bool { return time.Since(began) > 3*maxWait })
+	b.Await("a long outage", func() bool { return time.Since(began) > maxWait*3/2 })
 	o.refusing.Store(false)
 	limiter.accept()
 	before := o.spans.Load()

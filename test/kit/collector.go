@@ -11,10 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/callbraid/callbraid/internal/testkit"
 )
@@ -135,9 +138,6 @@ func (c *Collector) awaitReady(t testing.TB) *Collector {
 	})
 	testkit.Eventually(t, "the collector waits for signals", func() (bool, string) {
 		stacks, err := get("http://" + c.pprof + "/debug/pprof/goroutine?debug=2")
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			return true, "" // the configuration replaced the list of extensions, and has no pprof
-		}
 		return err == nil && inControlLoop.MatchString(stacks), fmt.Sprintf("%v\n%s", err, stacks)
 	})
 	return c
@@ -191,6 +191,7 @@ func launch(t testing.TB, binary, configuration string, environment, arguments [
 	c.command = exec.Command(binary, append([]string{
 		"--config", c.write(t, "base.yaml", fmt.Sprintf(base, c.health, c.pprof, host, port)),
 		"--config", c.write(t, "test.yaml", configuration),
+		"--config", c.write(t, "extensions.yaml", withPprof(t, configuration)),
 	}, arguments...)...)
 	c.command.Env = append(append(os.Environ(), "DIR="+c.Dir, "HEALTH="+c.health, "METRICS_PORT="+port), environment...)
 	c.command.Stdout, c.command.Stderr = c.log, c.log
@@ -208,6 +209,25 @@ func launch(t testing.TB, binary, configuration string, environment, arguments [
 		}
 	})
 	return c
+}
+
+// withPprof returns a configuration that adds the extension pprof to those of another one, which
+// replace those of base. awaitReady needs it.
+func withPprof(t testing.TB, configuration string) string {
+	t.Helper()
+	var parsed struct {
+		Service struct {
+			Extensions []string `yaml:"extensions"`
+		} `yaml:"service"`
+	}
+	if err := yaml.Unmarshal([]byte(configuration), &parsed); err != nil {
+		return "" // the test is about this error
+	}
+	extensions := parsed.Service.Extensions
+	if len(extensions) == 0 || slices.Contains(extensions, "pprof") {
+		return ""
+	}
+	return fmt.Sprintf("service: {extensions: [%s, pprof]}\n", strings.Join(extensions, ", "))
 }
 
 // write writes a file of the collector's and returns its path.

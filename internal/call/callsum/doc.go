@@ -14,6 +14,6 @@
 //
 //  1. sums.go has the interface, and the sums of functions.
 //  2. paths.go has the call paths.
-//  3. table.go finds numbers by keys, and histogram.go counts durations.
+//  3. histogram.go counts durations.
 //  4. increment.go has the result, and settings.go the bound that all streams share.
 package callsum

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/keytable"
 )
 
 // paths are the call paths of a stream, by number, with their values.
@@ -25,13 +26,13 @@ type paths struct {
 	isRecent []bool
 	recent   int
 	// children finds paths by parent, label and kind.
-	children table
+	children keytable.Table
 	// rest is the PathRest, or 0.
 	rest uint32
 
 	// lanes have the latest names. byLane finds a lane's path by its ID.
 	lanes  []callevent.Lane
-	byLane table
+	byLane keytable.Table
 	// nameBytes is the memory of the lanes' names.
 	nameBytes int
 }
@@ -101,7 +102,7 @@ func (p *paths) child(path Path) uint32 {
 		return p.rest
 	}
 	key := uint64(path.Kind)<<62 | uint64(path.Parent)<<32 | uint64(path.Label)
-	number := p.children.find(key)
+	number := p.children.Find(key)
 	if number != 0 {
 		return number
 	}
@@ -109,7 +110,7 @@ func (p *paths) child(path Path) uint32 {
 		return p.theRest()
 	}
 	number = p.append(path)
-	p.children.put(key, number)
+	p.children.Put(key, number)
 	return number
 }
 
@@ -125,7 +126,7 @@ func (p *paths) theRest() uint32 {
 // caller knows, or the top.
 func (p *paths) lane(known uint32, id uint64, name string) uint32 {
 	if known == top || known == p.rest {
-		if known = p.byLane.find(id); known == 0 {
+		if known = p.byLane.Find(id); known == 0 {
 			known = p.newLane(id)
 		}
 	}
@@ -141,7 +142,7 @@ func (p *paths) newLane(id uint64) uint32 {
 	path := p.child(Path{Parent: top, Label: uint32(len(p.lanes)), Kind: PathLane})
 	if path != p.rest {
 		p.lanes = append(p.lanes, callevent.Lane{ID: id})
-		p.byLane.put(id, path)
+		p.byLane.Put(id, path)
 	}
 	return path
 }
@@ -237,6 +238,6 @@ func (p *paths) made() int64 {
 
 // bytes is the memory of the paths.
 func (p *paths) bytes() int {
-	return cap(p.all)*pathBytes + cap(p.states)*stateBytes + cap(p.grown)*grownBytes + cap(p.isRecent) + p.children.bytes() +
-		cap(p.lanes)*laneBytes + p.byLane.bytes() + p.nameBytes
+	return cap(p.all)*pathBytes + cap(p.states)*stateBytes + cap(p.grown)*grownBytes + cap(p.isRecent) + p.children.Bytes() +
+		cap(p.lanes)*laneBytes + p.byLane.Bytes() + p.nameBytes
 }

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/keytable"
 )
 
 // Sums are the sums of the calls of one stream.
@@ -21,7 +22,7 @@ type Sums struct {
 	// unwound are the calls that an exception left. byException finds their number plus 1 by
 	// function and exception.
 	unwound     []unwoundSum
-	byException table
+	byException keytable.Table
 	// histogramBytes is the memory of all histograms.
 	histogramBytes int
 	// calls is the number of calls since the last increment.
@@ -116,11 +117,11 @@ func (s *Sums) of(function uint32) *functionSum {
 // ofException returns the sum of the calls of a function that an exception left.
 func (s *Sums) ofException(function, exception uint32) *functionSum {
 	key := uint64(function)<<32 | uint64(exception)
-	number := s.byException.find(key)
+	number := s.byException.Find(key)
 	if number == 0 {
 		s.unwound = append(s.unwound, unwoundSum{function: function, exception: exception})
 		number = uint32(len(s.unwound))
-		s.byException.put(key, number)
+		s.byException.Put(key, number)
 	}
 	return &s.unwound[number-1].functionSum
 }
@@ -153,7 +154,14 @@ func (s *Sums) Take(exceptions []string) Increment {
 
 // takeFunctions returns the sums that have calls, and clears them.
 func (s *Sums) takeFunctions() []FunctionSum {
-	var taken []FunctionSum
+	// A stream waits for this, so the sums are counted first, and not moved to a larger slice again and again.
+	n := 0
+	for i := range s.returned {
+		if s.returned[i].calls > 0 {
+			n++
+		}
+	}
+	taken := make([]FunctionSum, 0, n+len(s.unwound))
 	for function := range s.returned {
 		taken = s.returned[function].moveTo(taken, FunctionSum{Function: uint32(function)})
 	}
@@ -199,5 +207,5 @@ func (s *Sums) Release() { s.paths.release() }
 // Bytes is about the memory of the sums.
 func (s *Sums) Bytes() int {
 	return cap(s.functions)*pointerBytes + cap(s.returned)*functionBytes + cap(s.unwound)*unwoundBytes +
-		s.byException.bytes() + s.histogramBytes + s.paths.bytes()
+		s.byException.Bytes() + s.histogramBytes + s.paths.bytes()
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/keytable"
 )
 
 // walk counts calls on random stacks of the functions, and returns their number and own time.
@@ -176,7 +177,7 @@ func TestBytesGrowWithPathsFunctionsAndLanes(t *testing.T) {
 		}
 		before = s.Bytes()
 	}
-	grows("paths", 10_000*(pathBytes+stateBytes+slotBytes), func() {
+	grows("paths", 10_000*(pathBytes+stateBytes+keytable.SlotBytes), func() {
 		path := uint32(0)
 		for function := range uint32(10_000) {
 			path = s.Callee(path, function)
@@ -192,12 +193,12 @@ func TestBytesGrowWithPathsFunctionsAndLanes(t *testing.T) {
 			s.CountReturned(0, 1, 1<<shift, 0)
 		}
 	})
-	grows("exceptions", 10_000*(unwoundBytes+slotBytes), func() {
+	grows("exceptions", 10_000*(unwoundBytes+keytable.SlotBytes), func() {
 		for exception := range uint32(10_000) {
 			s.CountUnwound(0, exception, 1, 1, 0)
 		}
 	})
-	grows("lanes", 10_000*(laneBytes+4+slotBytes), func() {
+	grows("lanes", 10_000*(laneBytes+4+keytable.SlotBytes), func() {
 		for id := range uint64(10_000) {
 			s.Lane(0, id, "lane")
 		}

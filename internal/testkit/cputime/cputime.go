@@ -6,6 +6,7 @@
 package cputime
 
 import (
+	"runtime"
 	"testing"
 	"time"
 )
@@ -48,6 +49,16 @@ func Of(do func()) time.Duration {
 	begin := process()
 	do()
 	return process() - begin
+}
+
+// OfCaller returns the processor time of do in the caller's thread. So the garbage collector's own goroutines are not in
+// it, but the work that the collector demands of do is.
+func OfCaller(do func()) time.Duration {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begin := thread()
+	do()
+	return thread() - begin
 }
 
 // report reports the processor time of all rounds with a number of events each.

@@ -10,6 +10,7 @@ import (
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
+	"github.com/callbraid/callbraid/internal/call/keytable"
 )
 
 const (
@@ -101,14 +102,15 @@ type Growth struct {
 	// nodes are the paths of all origins. A caller stands before its callees. The first node is the
 	// top, which is no call. nodeAt has their indexes.
 	nodes  []node
-	nodeAt map[node]uint32
+	nodeAt keytable.Table
 	// further is the index of the node for paths without room; 0: there is none.
 	further uint32
 	// origins are in the order of their first growth.
-	origins  []*samples
-	byKey    map[origin.Key]*samples
-	sampleAt map[sampleKey]int
-	unnamed  *origin.Origin
+	origins []*samples
+	byKey   map[origin.Key]*samples
+	unnamed *origin.Origin
+	// samples is the number of samples of all origins.
+	samples int
 	// folded are the calls without room since the last merge, by bound.
 	folded [bounds]uint64
 	// bytes is about the memory beside the slices and maps.
@@ -143,8 +145,9 @@ type node struct{ parent, function uint32 }
 // samples are the samples of one origin.
 type samples struct {
 	origin *origin.Origin
-	index  uint32
 	all    []sample
+	// at has, for each key of a sample, its index in all plus 1.
+	at keytable.Table
 	// nodes and functions count those that the origin was the first to need. bytes is their memory, with that of
 	// samples and lanes.
 	nodes, functions, bytes int
@@ -157,9 +160,16 @@ type sample struct {
 	values      callsum.PathValues
 }
 
-type sampleKey struct {
-	origin, node, lane uint32
-	isTruncated        bool
+// key is the key of a node in nodeAt.
+func (n node) key() uint64 { return uint64(n.parent)<<32 | uint64(n.function) }
+
+// key is the key of a sample among those of its origin. There are less than 1<<31 lanes: their bound is MaxPaths.
+func (s *sample) key() uint64 {
+	key := uint64(s.node)<<32 | uint64(s.lane)<<1
+	if s.isTruncated {
+		key |= 1
+	}
+	return key
 }
 
 // place is where a path of an increment is: its node and its lane, the depth of the node, and the bound that
@@ -181,8 +191,8 @@ type label struct {
 func NewGrowth(settings Settings) *Growth {
 	g := &Growth{
 		settings: settings, textAt: map[string]uint32{}, functionAt: map[callevent.Function]uint32{},
-		lanes: make([]lane, 1), laneAt: map[lane]uint32{{}: 0}, nodes: make([]node, 1), nodeAt: map[node]uint32{},
-		byKey: map[origin.Key]*samples{}, sampleAt: map[sampleKey]int{},
+		lanes: make([]lane, 1), laneAt: map[lane]uint32{{}: 0}, nodes: make([]node, 1),
+		byKey:   map[origin.Key]*samples{},
 		unnamed: origin.Unnamed(), counted: map[*origin.Origin]*callsum.Increment{},
 	}
 	for _, text := range fixedTexts {
@@ -280,17 +290,21 @@ func (g *Growth) full(number, own, bytes, ownBytes int) bound {
 //  2. The sample of the place grows.
 func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
 	g.merges++
-	if len(g.nodes) == 1 && len(g.sampleAt) == 0 {
+	if len(g.nodes) == 1 {
 		// Often one stream has most of the paths, and most of these grew.
-		grown, room := len(i.Grown), max(0, g.room())
-		g.nodes, g.nodeAt = slices.Grow(g.nodes, min(grown, room/bytesOfNode)), make(map[node]uint32, min(grown, room/bytesOfNode))
-		g.sampleAt = make(map[sampleKey]int, min(grown, room/bytesOfSample))
+		nodes := max(0, min(len(i.Grown), g.room()/bytesOfNode, g.settings.MaxPaths))
+		g.nodes = slices.Grow(g.nodes, nodes)
+		g.nodeAt.Reserve(nodes)
 	}
 	g.places = append(g.places, make([]place, max(0, len(i.Paths)-len(g.places)))...)
 	g.labels = append(g.labels, make([]label, max(0, len(i.Functions)-len(g.labels)))...)
 	g.places[0] = place{merge: g.merges}
 	to, fullOf := g.samplesOf(from)
-	to.all = slices.Grow(to.all, max(0, min(len(i.Grown), g.room()/bytesOfSample, g.settings.MaxPaths-len(g.sampleAt))))
+	grown := max(0, min(len(i.Grown), g.room()/bytesOfSample, g.settings.MaxPaths-g.samples))
+	to.all = slices.Grow(to.all, grown)
+	if len(to.all) == 0 {
+		to.at.Reserve(grown)
+	}
 	for n := range i.Grown {
 		grown := &i.Grown[n]
 		s, full := g.sample(to, g.placeOf(to, i, grown.Path), i.Paths[grown.Path].Kind == callsum.PathTruncated)
@@ -348,7 +362,7 @@ func (g *Growth) callee(of *samples, p place, function uint32, full bound) place
 		function = functionDeeper
 	}
 	key := node{parent: p.node, function: function}
-	if at, ok := g.nodeAt[key]; ok {
+	if at := g.nodeAt.Find(key.key()); at != 0 {
 		p.node = at
 		return p
 	}
@@ -361,10 +375,10 @@ func (g *Growth) callee(of *samples, p place, function uint32, full bound) place
 	return p
 }
 
-func (g *Growth) newNode(key node) uint32 {
+func (g *Growth) newNode(n node) uint32 {
 	at := uint32(len(g.nodes))
-	g.nodes = append(g.nodes, key)
-	g.nodeAt[key] = at
+	g.nodes = append(g.nodes, n)
+	g.nodeAt.Put(n.key(), at)
 	return at
 }
 
@@ -442,7 +456,7 @@ func (g *Growth) samplesOf(from *origin.Origin) (*samples, bound) {
 		s, _ := g.samplesOf(g.unnamed)
 		return s, full
 	}
-	s := &samples{origin: from, index: uint32(len(g.origins))}
+	s := &samples{origin: from}
 	g.origins = append(g.origins, s)
 	g.byKey[from.Key] = s
 	g.bytes += from.Bytes
@@ -451,22 +465,23 @@ func (g *Growth) samplesOf(from *origin.Origin) (*samples, bound) {
 
 // sample returns the sample of a place, or that of paths without room, and the bound that left no room.
 func (g *Growth) sample(of *samples, p place, isTruncated bool) (*sample, bound) {
-	key := sampleKey{origin: of.index, node: p.node, lane: p.lane, isTruncated: isTruncated}
-	at, ok := g.sampleAt[key]
-	if !ok {
-		if full := g.full(len(g.sampleAt), len(of.all), bytesOfSample, of.bytes); full != noBound {
+	made := sample{node: p.node, lane: p.lane, isTruncated: isTruncated}
+	at := of.at.Find(made.key())
+	if at == 0 {
+		if full := g.full(g.samples, len(of.all), bytesOfSample, of.bytes); full != noBound {
 			p.full = full
-			key = sampleKey{origin: of.index, node: g.furtherNode()}
-			at, ok = g.sampleAt[key]
+			made = sample{node: g.furtherNode()}
+			at = of.at.Find(made.key())
 		}
 	}
-	if !ok {
-		at = len(of.all)
-		of.all = append(of.all, sample{node: key.node, lane: key.lane, isTruncated: key.isTruncated})
-		g.sampleAt[key] = at
+	if at == 0 {
+		of.all = append(of.all, made)
+		at = uint32(len(of.all))
+		of.at.Put(made.key(), at)
 		of.bytes += bytesOfSample
+		g.samples++
 	}
-	return &of.all[at], p.full
+	return &of.all[at-1], p.full
 }
 
 func (s *sample) add(v *callsum.PathValues) {
@@ -483,7 +498,7 @@ const (
 	bytesOfText     = 70
 	bytesOfFunction = 130
 	bytesOfLane     = 120
-	bytesOfNode     = 34
+	bytesOfNode     = 46
 	bytesOfSample   = 95
 	// bytesOfOrigin is with the sample of paths without room.
 	bytesOfOrigin = 160 + bytesOfSample
@@ -517,5 +532,5 @@ func (g *Growth) room() int {
 // merged is about the memory of all that has nodes.
 func (g *Growth) merged() int {
 	return bytesOfGrowth + g.bytes + bytesOfText*len(g.texts) + bytesOfFunction*len(g.functions) + bytesOfLane*len(g.lanes) +
-		bytesOfNode*len(g.nodes) + bytesOfSample*len(g.sampleAt) + bytesOfOrigin*len(g.origins) + bytesOfPlace*cap(g.places) + bytesOfLabel*cap(g.labels)
+		bytesOfNode*len(g.nodes) + bytesOfSample*g.samples + bytesOfOrigin*len(g.origins) + bytesOfPlace*cap(g.places) + bytesOfLabel*cap(g.labels)
 }

@@ -260,7 +260,7 @@ func TestProfilesHaveTheSumsOfASlowModel(t *testing.T) {
 			profiletest.CheckValid(t, profiles)
 		}
 		require.Equal(t, want, sumsOf(t, all), "seed %d", seed)
-		require.Equal(t, len(want), len(g.sampleAt), "seed %d: each stack has one sample", seed)
+		require.Equal(t, len(want), g.samples, "seed %d: each stack has one sample", seed)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestPathsWithoutRoomAreSummedInOneFrame(t *testing.T) {
 		}
 		require.Equal(t, without(got), folded, "seed %d", seed)
 		require.LessOrEqual(t, len(g.nodes), 2+maxPaths)
-		require.LessOrEqual(t, len(g.sampleAt), maxPaths+len(g.origins))
+		require.LessOrEqual(t, g.samples, maxPaths+len(g.origins))
 		require.LessOrEqual(t, len(g.origins), maxPaths+1)
 		require.LessOrEqual(t, len(g.functions), int(firstFunction)+maxPaths)
 		for key, v := range got {

@@ -196,7 +196,7 @@ var claims = []claim{
 	},
 	atMost(1.5, "  the connector's peak memory after 10 times the events", "after a tenth of them", at(distribution, "ReplayCounted").in("peak-MiB-at-10x"), at(distribution, "ReplayCounted").in(peak)),
 	withBytefrogsAgent(1.3, "a program with two threads that Bytefrog's own agent traces, with the connector", "the processor, times the program's speed", "processor"),
-	withBytefrogsAgent(0.8, "  the same", "a program that only reads and discards, times the speed", "discarded"),
+	withBytefrogsAgent(0.8, "  its speed, beside a sink that discards", "a program that only reads and discards, times the speed", "discarded"),
 	figure("one collector for Jaeger and Prometheus, which keeps all traces", "ns of CPU time an event", at(distribution, "OneCollector/all_traces")),
 	figure("  as shipped, with at most 20,000 spans a second", "ns of CPU time an event", at(distribution, "OneCollector/as_shipped")),
 	figure("  two tiers: the collector that pairs", "ns of CPU time an event", at(distribution, "Tiers/1_pairing").in("pair-cpu-ns/event")),

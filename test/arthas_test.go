@@ -306,3 +306,30 @@ func TestTheConfigurationOfArthasWorks(t *testing.T) {
 	assert.FileExists(t, filepath.Join(data, "arthas", "logs.json"))
 	assert.Zero(t, played.lives()[0].Enhanced)
 }
+
+// The same holds for the configuration with the profiler: the flame graphs have the functions of the program.
+func TestTheConfigurationOfArthasProfilesWorks(t *testing.T) {
+	t.Parallel()
+	server, pages := newArthasServer(t), testkit.Address(t)
+	played := server.play(t, "--rate", "50")
+	c := kit.Start(t, shipped(t, "arthas-profiles.yaml", map[string]string{
+		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: http://localhost:8563": server.url(), "endpoint: localhost:8889": server.metrics,
+		"endpoint: localhost:4040": pages, "period: 30s": "2s",
+	}), "CALLBRAID_DATA="+t.TempDir())
+	testkit.Eventually(t, "the time of two periods", func() (bool, string) {
+		if done := c.Metric(t, "otelcol_receiver_arthas_profile_periods", `outcome="done"`); done < 2 {
+			return false, fmt.Sprint(done)
+		}
+		stacks, all := foldedStacks(t, fetch(t, "http://"+pages+"/services/unknown_service:java/profiles/cpu/nanoseconds/profile.folded"))
+		for stack := range stacks {
+			if !strings.Contains(stack, "com.example.shop.Service") {
+				return false, stack
+			}
+		}
+		return all > 0, fmt.Sprint(stacks)
+	})
+	c.Stop(t)
+	played.stop()
+	assert.False(t, played.lives()[0].Profiling)
+	assert.NotContains(t, c.Log(), "service.profilesSupport")
+}

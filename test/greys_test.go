@@ -71,6 +71,8 @@ type greysLife struct {
 	// Trees and Records are the counts that clients received, and Missed the count that they were too slow for.
 	// Recorded is the number of recorded calls, which GP lists.
 	Trees, Records, Missed, Recorded int64
+	// Profiling means that the profiler of an Arthas server runs.
+	Profiling bool
 }
 
 // playedServer is a simulated server.

@@ -145,7 +145,8 @@ func scenarios() []scenario {
 			name: "servers", configuration: "jaeger-prometheus.yaml", starting: few,
 			settings: []string{"receivers:\n  rbkit: {servers: [" + servers(50, "{publish: \"localhost:%d\"}", rbkitPort+1000) + "]}\n" +
 				"  greys: {servers: [" + servers(50, "{endpoint: \"localhost:%d\"}", greysPort+10_000) + "]}\n" +
-				"  arthas: {servers: [" + servers(50, "{endpoint: \"http://localhost:%d\"}", arthasPort+10_000) + "]}\n"},
+				"  arthas: {servers: [" + servers(50, "{endpoint: \"http://localhost:%d\"}", arthasPort+10_000) + "], profiles: {period: 2s}}\n" +
+				"exporters: {nop: }\nservice: {pipelines: {profiles: {receivers: [arthas], processors: [memory_limiter], exporters: [nop]}}}\n"},
 			attackers: func(p places, f form) []Attacker {
 				of := func(first int) (endpoints []string) {
 					for i := range f.of(50, 5) {

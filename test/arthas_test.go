@@ -42,6 +42,7 @@ receivers:
     servers: [{endpoint: %q}]
     storage: file_storage
     poll_interval: 50ms
+    idle_poll_interval: 50ms
     reconnect: {initial_interval: 10ms, max_interval: 100ms}
     collection_interval: 1s
     %s

@@ -39,7 +39,11 @@ type Config struct {
 	ServiceName string `mapstructure:"service_name"`
 	// PollInterval is the pause before the next poll of a command without waiting results.
 	PollInterval time.Duration `mapstructure:"poll_interval"`
-	// StateInterval is the interval at which the receiver requests the identity of the process.
+	// IdlePollInterval is the shortest time between two polls of idle commands of a server, on average. The pause of a command
+	// doubles with each poll without results, until all idle commands together have one poll in this time.
+	IdlePollInterval time.Duration `mapstructure:"idle_poll_interval"`
+	// StateInterval is the interval at which the receiver requests the identity of the process, unless polls were answered
+	// meanwhile.
 	StateInterval time.Duration `mapstructure:"state_interval"`
 	// MaxPolls is the number of open polls of a server. Each blocks a thread that serves all its clients.
 	MaxPolls int `mapstructure:"max_polls"`
@@ -179,11 +183,12 @@ const (
 
 func createDefaultConfig() *Config {
 	return &Config{
-		PollInterval:  500 * time.Millisecond,
-		StateInterval: 30 * time.Second,
-		MaxPolls:      arthas.DefaultPulls,
-		Profiles:      ProfilesConfig{Event: string(arthas.ProfileCPU)},
-		Reconnect:     receiverkit.DefaultReconnect(),
+		PollInterval:     500 * time.Millisecond,
+		IdlePollInterval: 5 * time.Second,
+		StateInterval:    30 * time.Second,
+		MaxPolls:         arthas.DefaultPulls,
+		Profiles:         ProfilesConfig{Event: string(arthas.ProfileCPU)},
+		Reconnect:        receiverkit.DefaultReconnect(),
 		Limits: LimitsConfig{
 			MaxServerMemory:  256 * mib,
 			MaxAnswerBytes:   arthas.DefaultMaxAnswer,

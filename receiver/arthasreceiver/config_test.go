@@ -41,7 +41,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Watches = []WatchConfig{{CallsConfig: CallsConfig{TargetConfig: shop}, Points: []string{"exception", "finish"}, Expression: "{params[0]}", Depth: 2}}
 	want.Records = []RecordsConfig{{CallsConfig: CallsConfig{TargetConfig: on("com.example.Pay", "charge"), Limit: 8}, Keep: true}}
 	want.JVM.Interval, want.ServiceName, want.PollInterval, want.MaxPolls = 15*time.Second, "all", 300*time.Millisecond, 2
-	want.StateInterval = 20 * time.Second
+	want.IdlePollInterval, want.StateInterval = 7*time.Second, 20*time.Second
 	want.Profiles = ProfilesConfig{Period: time.Minute, Event: "wall", Interval: 20 * time.Millisecond}
 	storage := component.MustNewID("file_storage")
 	want.Storage = &storage
@@ -114,6 +114,7 @@ func TestErrorsNameTheFieldAndTheRemedy(t *testing.T) {
 		"too many commands":    {func(c *Config) { c.Limits.MaxCommands = 1; c.Stacks = []CallsConfig{{shop, 1}} }, "raise limits.max_commands, which is 1"},
 		"a short JVM interval": {func(c *Config) { c.JVM.Interval = time.Millisecond }, "jvm.interval"},
 		"a long poll interval": {func(c *Config) { c.PollInterval = time.Minute }, "poll_interval"},
+		"no idle interval":     {func(c *Config) { c.IdlePollInterval = 0 }, "idle_poll_interval"},
 		"no state interval":    {func(c *Config) { c.StateInterval = 0 }, "state_interval"},
 		"a part of a period":   {func(c *Config) { c.Profiles.Period = 1500 * time.Millisecond }, "profiles.period is 1.5s: set it to whole seconds"},
 		"a long period":        {func(c *Config) { c.Profiles.Period = 2 * time.Hour }, "profiles.period is 2h0m0s"},

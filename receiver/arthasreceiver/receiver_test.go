@@ -64,7 +64,7 @@ func newBed(t testing.TB, server *arthasserver.Server, endpoint string, change f
 	config := createDefaultConfig()
 	config.Servers = []ServerConfig{{}}
 	config.Servers[0].Endpoint = endpoint
-	config.PollInterval = 10 * time.Millisecond
+	config.PollInterval, config.IdlePollInterval = 10*time.Millisecond, 10*time.Millisecond
 	config.CollectionInterval = time.Hour
 	config.Reconnect = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 10 * time.Millisecond}
 	change(config)

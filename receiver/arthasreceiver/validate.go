@@ -33,6 +33,7 @@ func (c *Config) Validate() error {
 		c.validateServers(),
 		err,
 		setting.Within("poll_interval", c.PollInterval, 10*time.Millisecond, time.Second),
+		setting.Within("idle_poll_interval", c.IdlePollInterval, 10*time.Millisecond, time.Minute),
 		setting.Within("state_interval", c.StateInterval, 10*time.Millisecond, time.Hour),
 		setting.Between("max_polls", c.MaxPolls, 1, 16),
 		receiverkit.ValidateReconnect(c.Reconnect),

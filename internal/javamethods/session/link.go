@@ -5,6 +5,7 @@ package session
 
 import (
 	"context"
+	"time"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
 )
@@ -57,6 +58,9 @@ type Link struct {
 	Total func() Stats
 	// Unsent reports whether the command of an error did not reach the server.
 	Unsent func(error) bool
+	// IsSame reports whether a reply after a time shows that the server is still the same process. Then it need not identify
+	// itself. Nil means that no reply shows it.
+	IsSame func(after time.Time) bool
 	// IsForeign reports whether an error shows that the peer is no such server, or has an unknown version.
 	IsForeign func(error) bool
 

@@ -241,6 +241,9 @@ func (s *Session) compareIdentity(ctx context.Context) error {
 	if s.link.IsOneConnection() && s.who.PID == 0 {
 		return nil // the server never sends its identity, and the loss of the link is noticed
 	}
+	if !s.check.doubted && s.link.IsSame != nil && s.link.IsSame(s.check.last) {
+		return nil
+	}
 	who := Identity{Protocol: s.link.Protocol}
 	least, _ := s.OwnSessions()
 	if err := s.askSessions(ctx, s.link, &who); err != nil {

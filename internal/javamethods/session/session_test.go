@@ -232,6 +232,25 @@ func TestTheFirstFailedIdentityCheckIsRepeatedSoon(t *testing.T) {
 	s.halt()
 }
 
+// A request for the identity costs the program more than the poll of a command, which shows the same.
+func TestNoIdentityIsRequestedWhileRepliesShowIt(t *testing.T) {
+	p := &peer{}
+	s := idleSession(t, p, console, unchanged, "demo.*")
+	replied := receivedAt.Add(time.Second)
+	s.link.IsSame = func(after time.Time) bool { return replied.After(after) }
+	s.check.last = receivedAt
+	require.NoError(t, s.checkIdentity(t.Context()))
+	assert.Empty(t, p.received)
+	assert.Equal(t, receivedAt.Add(s.StateInterval), s.check.due)
+	s.check.doubt()
+	require.NoError(t, s.checkIdentity(t.Context()))
+	assert.Len(t, p.received, 1, "after a lost command the reply may be of the process before")
+	replied = receivedAt
+	require.NoError(t, s.checkIdentity(t.Context()))
+	assert.Len(t, p.received, 2, "no reply since the last check")
+	s.halt()
+}
+
 // Together they have the time limit of a single reset.
 func TestManyUnansweredResetsEndAfterOneTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

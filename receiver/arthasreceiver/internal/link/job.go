@@ -29,6 +29,8 @@ type job struct {
 	refusal error
 	// loss has the losses that are counted.
 	loss arthas.Loss
+	// idlePause is the last pause. It grows while there are no results.
+	idlePause time.Duration
 }
 
 // runJob runs a command in a session of its own, until it ends or ctx ends. These are its steps:
@@ -123,13 +125,16 @@ func (j *job) poll(ctx context.Context, running *arthas.Job) (arthas.End, error)
 			return *page.End, nil
 		case err == nil:
 			broken = 0
+			j.pollAnswered(now)
 		case ctx.Err() != nil || isLost(err) || j.ctx.Err() != nil:
 			return arthas.End{}, err
 		case errors.Is(err, arthas.ErrConsumerNotFound):
 			if err := j.session.Rejoin(j.ctx); err != nil {
 				return arthas.End{}, err
 			}
+			j.idlePause = 0
 		default:
+			j.idlePause = 0
 			if broken++; broken >= maxBroken {
 				return arthas.End{}, fmt.Errorf("%d answers in succession could not be read: %w", broken, err)
 			}
@@ -140,12 +145,23 @@ func (j *job) poll(ctx context.Context, running *arthas.Job) (arthas.End, error)
 	}
 }
 
-// pause returns the pause before the next poll. A monitor has no results before the end of its cycle.
+// maxIdlePause limits the pause of an idle command: after 5 minutes without a poll the server removes the queue.
+const maxIdlePause = time.Minute
+
+// pause returns the pause before the next poll. A monitor has no results before the end of its cycle. Each poll costs the
+// program about 5 ms of a processor, because its code is rarely used and so not compiled, and a poll without results blocks a thread
+// for 2 s. So the pause of another command doubles with each poll without results, up to a share of the idle polls.
 func (j *job) pause(page *arthas.Page) time.Duration {
-	if j.command.Cycle == 0 {
+	if j.command.Cycle != 0 {
+		return j.command.Cycle - page.Elapsed%j.command.Cycle
+	}
+	if len(page.Results) > 0 || j.idlePause == 0 {
+		j.idlePause = j.PollInterval
 		return j.PollInterval
 	}
-	return j.command.Cycle - page.Elapsed%j.command.Cycle
+	most := min(j.IdlePollInterval*time.Duration(j.runningCommands()), maxIdlePause)
+	j.idlePause = max(j.PollInterval, min(2*j.idlePause, most))
+	return j.idlePause
 }
 
 // sleep waits until ctx ends, or for a time.

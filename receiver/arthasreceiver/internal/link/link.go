@@ -39,8 +39,9 @@ type Settings struct {
 	// NewClient returns a client whose answers count in reserve.
 	NewClient func(reserve func(more int) error) (*arthas.Client, error)
 	Store     *remembered.Store
-	// PollInterval is the pause before the next poll of a command without waiting results.
-	PollInterval time.Duration
+	// PollInterval is the pause before the next poll of a command without waiting results. It grows with each poll without
+	// results, so that the polls of all idle commands together come at most once in IdlePollInterval.
+	PollInterval, IdlePollInterval time.Duration
 	// Context ends all requests: the time to end sessions at a shutdown is then over.
 	Context context.Context
 	// Memory counts the answers.
@@ -90,6 +91,7 @@ func (d *Dialer) Connect() (*session.Link, error) {
 	forgetting.Go(l.forgetAll)
 	return &session.Link{
 		Asker: l, Dialect: dialect, Begin: l.begin, Total: l.total, Unsent: isUnsent,
+		IsSame:    l.answeredAfter,
 		IsForeign: func(err error) bool { return isLost(err) },
 		Close: func() {
 			close(l.forgotten) // no command runs
@@ -138,6 +140,8 @@ type link struct {
 	running map[string]bool
 	// life is the number of processes so far.
 	life int
+	// answered is the time of the last answered poll. No other process knows the session of it.
+	answered time.Time
 }
 
 // total returns the counts of the link.
@@ -290,6 +294,27 @@ func (l *link) isRunning(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.running[id]
+}
+
+// pollAnswered notes that the server has answered a poll.
+func (l *link) pollAnswered(at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.answered = at
+}
+
+// answeredAfter reports whether the server has answered a poll after a time.
+func (l *link) answeredAfter(t time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.answered.After(t)
+}
+
+// runningCommands returns the number of commands that run.
+func (l *link) runningCommands() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.running)
 }
 
 // setRunning notes whether a command runs in a session.

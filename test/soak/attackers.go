@@ -28,6 +28,7 @@ func attackers(p places) []attack.Attacker {
 		&attack.Batches{Endpoint: p.hostile.otlpGRPC, Streams: 1000},
 		&attack.Rbkit{Endpoints: []string{p.hostile.publish}, Pause: time.Second},
 		&attack.Greys{Endpoints: []string{p.hostile.greys}, Classes: 1000},
+		&attack.Arthas{Endpoints: []string{p.hostile.arthas}, Classes: 1000},
 		&attack.SlowReaders{Endpoint: p.prometheus, Readers: 10, Paths: []string{"/metrics"}},
 		&attack.SlowWriters{Endpoint: p.flames, Writers: 10, Text: request},
 		&attack.LogFlood{Endpoint: p.hostile.bytefrog, Peers: 1, Pause: time.Second},

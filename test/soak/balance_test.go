@@ -62,7 +62,7 @@ func TestSumsAddUpAllLives(t *testing.T) {
 		resource.Resource().Attributes().PutStr("process", process)
 		resource.Resource().Attributes().PutStr("service.name", service)
 		m := resource.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
-		m.SetName(greysCalls)
+		m.SetName(methodCalls)
 		p := m.SetEmptySum().DataPoints().AppendEmpty()
 		p.SetStartTimestamp(began)
 		p.Attributes().PutStr("method", method)
@@ -76,8 +76,8 @@ func TestSumsAddUpAllLives(t *testing.T) {
 	report("1", 2, "a", 100)
 	service = "a_killed"
 	report("2", 1, "a", 1000)
-	assert.EqualValues(t, 1117, all.of(greysCalls))
-	assert.EqualValues(t, 117, all.of(greysCalls, "a"))
+	assert.EqualValues(t, 1117, all.of(methodCalls))
+	assert.EqualValues(t, 117, all.of(methodCalls, "a"))
 }
 
 func TestAGrowingNumberIsFound(t *testing.T) {

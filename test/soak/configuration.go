@@ -12,17 +12,17 @@ import (
 
 // places are the addresses of the collector's listeners, and of the servers that it reads.
 type places struct {
-	living, killed, summed, summedKilled, agents, relay, publish, request, greys, flames, prometheus string
-	hostile                                                                                          hostilePlaces
+	living, killed, summed, summedKilled, agents, relay, publish, request, greys, arthas, flames, prometheus string
+	hostile                                                                                                  hostilePlaces
 }
 
 // hostilePlaces are the addresses for attackers alone.
-type hostilePlaces struct{ bytefrog, relay, publish, greys, otlpGRPC, otlpHTTP string }
+type hostilePlaces struct{ bytefrog, relay, publish, greys, arthas, otlpGRPC, otlpHTTP string }
 
 func newPlaces(t testing.TB) (p places) {
 	for _, place := range []*string{
-		&p.living, &p.killed, &p.summed, &p.summedKilled, &p.agents, &p.relay, &p.publish, &p.request, &p.greys, &p.flames, &p.prometheus,
-		&p.hostile.bytefrog, &p.hostile.relay, &p.hostile.publish, &p.hostile.greys, &p.hostile.otlpGRPC, &p.hostile.otlpHTTP,
+		&p.living, &p.killed, &p.summed, &p.summedKilled, &p.agents, &p.relay, &p.publish, &p.request, &p.greys, &p.arthas, &p.flames, &p.prometheus,
+		&p.hostile.bytefrog, &p.hostile.relay, &p.hostile.publish, &p.hostile.greys, &p.hostile.arthas, &p.hostile.otlpGRPC, &p.hostile.otlpHTTP,
 	} {
 		*place = testkit.Address(t)
 	}
@@ -46,10 +46,12 @@ receivers:
   rbkit: {servers: [{publish: %q, request: %q, service_name: rbkit}], reconnect: {initial_interval: 10ms, max_interval: 1s}, collection_interval: 1s}
   lttng_jul: {endpoint: %q, port_files: ["${env:DIR}/agent.port"]}
   greys: {servers: [{endpoint: %q, service_name: greys}], protocol: console, monitors: [{class: "*Service*", method: "*", cycle: 1s}], traces: [{class: "*Service1*", method: "*", limit: -1}], collection_interval: 1s}
+  arthas: {servers: [{endpoint: "http://%s", service_name: arthas}], poll_interval: 50ms, idle_poll_interval: 500ms, reconnect: {initial_interval: 10ms, max_interval: 1s}, monitors: [{class: "*Service*", method: "*", cycle: 1s}], traces: [{class: "*Service1*", method: "*", limit: -1}], jvm: {interval: 5s}, profiles: {period: 5s}, storage: file_storage, collection_interval: 1s}
   bytefrog/hostile: {endpoint: %q}
   lttng_live/hostile: {endpoint: %q, reconnect: {initial_interval: 1s, max_interval: 1s}}
   rbkit/hostile: {servers: [{publish: %q}], reconnect: {initial_interval: 1s, max_interval: 1s}}
   greys/hostile: {servers: [{endpoint: %q}], protocol: console, monitors: [{class: "*", method: "*", cycle: 1s}], traces: [{class: "*", method: "*", limit: -1}], reconnect: {initial_interval: 1s, max_interval: 1s}}
+  arthas/hostile: {servers: [{endpoint: "http://%s"}], monitors: [{class: "*", method: "*", cycle: 1s, max_classes: 5000}], traces: [{class: "*", method: "*", limit: -1, max_classes: 5000}], profiles: {period: 5s}, reconnect: {initial_interval: 1s, max_interval: 1s}}
   otlp/hostile: {protocols: {grpc: {endpoint: %q, max_recv_msg_size_mib: 2}, http: {endpoint: %q, max_request_body_size: 2097152}}}
 processors:
   memory_limiter: {check_interval: 1s, limit_mib: 1024, spike_limit_mib: 256}
@@ -69,18 +71,19 @@ exporters:
 service:
   extensions: [health_check, pprof, file_storage, memory_budget]
   pipelines:
-    traces: {receivers: [bytefrog/living, bytefrog/killed, lttng_live, greys, rbkit], processors: [memory_limiter, stack_pairing], exporters: [otlp_http, flame_graph]}
-    logs: {receivers: [bytefrog/living, bytefrog/killed, lttng_live, lttng_jul, greys, rbkit], exporters: [otlp_http]}
-    metrics: {receivers: [bytefrog/living, bytefrog/killed, greys, rbkit], exporters: [otlp_http, prometheus]}
+    traces: {receivers: [bytefrog/living, bytefrog/killed, lttng_live, greys, arthas, rbkit], processors: [memory_limiter, stack_pairing], exporters: [otlp_http, flame_graph]}
+    logs: {receivers: [bytefrog/living, bytefrog/killed, lttng_live, lttng_jul, greys, arthas, rbkit], exporters: [otlp_http]}
+    metrics: {receivers: [bytefrog/living, bytefrog/killed, greys, arthas, rbkit], exporters: [otlp_http, prometheus]}
     traces/summed: {receivers: [bytefrog/summed, bytefrog/summed_killed], processors: [memory_limiter], exporters: [stack_pairing]}
     traces/kept: {receivers: [stack_pairing], exporters: [otlp_http]}
     metrics/summed: {receivers: [stack_pairing], exporters: [otlp_http, prometheus]}
-    profiles: {receivers: [stack_pairing], exporters: [otlp_http, flame_graph]}
-    traces/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, rbkit/hostile, greys/hostile, otlp/hostile], processors: [memory_limiter, stack_pairing/hostile], exporters: [otlp_http, flame_graph]}
-    logs/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, rbkit/hostile, greys/hostile], processors: [memory_limiter], exporters: [nop]}
-    metrics/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, greys/hostile], processors: [memory_limiter], exporters: [prometheus]}
+    profiles: {receivers: [stack_pairing, arthas], exporters: [otlp_http, flame_graph]}
+    traces/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, rbkit/hostile, greys/hostile, arthas/hostile, otlp/hostile], processors: [memory_limiter, stack_pairing/hostile], exporters: [otlp_http, flame_graph]}
+    logs/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, rbkit/hostile, greys/hostile, arthas/hostile], processors: [memory_limiter], exporters: [nop]}
+    metrics/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, greys/hostile, arthas/hostile], processors: [memory_limiter], exporters: [prometheus]}
+    profiles/hostile: {receivers: [arthas/hostile], exporters: [flame_graph]}
     metrics/rbkit: {receivers: [rbkit/hostile], exporters: [otlp_http, prometheus]}
-`, queue, p.living, p.killed, p.summed, p.summedKilled, p.relay, p.publish, p.request, p.agents, p.greys,
-		p.hostile.bytefrog, p.hostile.relay, p.hostile.publish, p.hostile.greys, p.hostile.otlpGRPC, p.hostile.otlpHTTP,
+`, queue, p.living, p.killed, p.summed, p.summedKilled, p.relay, p.publish, p.request, p.agents, p.greys, p.arthas,
+		p.hostile.bytefrog, p.hostile.relay, p.hostile.publish, p.hostile.greys, p.hostile.arthas, p.hostile.otlpGRPC, p.hostile.otlpHTTP,
 		backend, p.flames, p.prometheus)
 }

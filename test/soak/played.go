@@ -26,11 +26,14 @@ type played struct {
 	// Of Rbkit: published messages, including garbage, and messages for which the collector was too
 	// slow.
 	servers, messages, slow atomic.Int64
-	// Of Greys: calls in reports of monitors, and call trees.
-	calls, trees atomic.Int64
+	// Of Greys and Arthas.
+	greysTold, arthasTold told
 	// Of LTTng's agents: the number of registrations.
 	registrations atomic.Int64
 }
+
+// told counts calls in reports of monitors, and call trees.
+type told struct{ calls, trees atomic.Int64 }
 
 // lifetime is the time between two restarts of a simulated peer.
 const lifetime = "20s"
@@ -49,6 +52,15 @@ func (p *played) rbkit(ctx context.Context, t testing.TB, publish, request strin
 }
 
 func (p *played) greys(ctx context.Context, t testing.TB, address string) {
+	p.greysTold.repeat(ctx, t, "greys", "--listen", address, "--protocol", "console", "--fault", "close,cut,silence,half,lost", "--fault-every", "20")
+}
+
+func (p *played) arthas(ctx context.Context, t testing.TB, address string) {
+	p.arthasTold.repeat(ctx, t, "arthas", "--listen", address, "--fault", "close,cut,not-json,interrupt,expire", "--fault-every", "20")
+}
+
+// repeat runs servers one after the other, and adds the numbers that they write.
+func (n *told) repeat(ctx context.Context, t testing.TB, arguments ...string) {
 	truth := filepath.Join(t.TempDir(), "truth.json")
 	repeat(ctx, t, func([]byte) {
 		var lives []struct {
@@ -60,16 +72,15 @@ func (p *played) greys(ctx context.Context, t testing.TB, address string) {
 			err = json.Unmarshal(text, &lives)
 		}
 		if err != nil {
-			t.Errorf("numbers of Greys: %v", err)
+			t.Errorf("numbers of %s: %v", arguments[0], err)
 		}
 		for _, life := range lives {
-			p.trees.Add(life.Trees)
+			n.trees.Add(life.Trees)
 			for _, of := range life.Told {
-				p.calls.Add(of.Calls)
+				n.calls.Add(of.Calls)
 			}
 		}
-	}, "greys", "--listen", address, "--protocol", "console", "--duration", lifetime, "--truth", truth,
-		"--fault", "close,cut,silence,half,lost", "--fault-every", "20")
+	}, append(arguments, "--duration", lifetime, "--truth", truth)...)
 }
 
 func (p *played) agents(ctx context.Context, t testing.TB, portFile string) {

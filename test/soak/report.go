@@ -20,7 +20,7 @@ const (
 	pairingEvents   = "otelcol_processor_stack_pairing_events"
 	pairingSpans    = "otelcol_processor_stack_pairing_spans"
 	rbkitEvents     = "rbkit.events"
-	greysCalls      = "java.method.calls"
+	methodCalls     = "java.method.calls" // of Greys and Arthas
 	functionCalls   = "code.function.calls"
 	// connector begins the own metrics of the connector.
 	connector = "otelcol_connector_stack_pairing_"
@@ -60,6 +60,7 @@ func (s *soak) balances() []balance {
 	ofGreys := func(name string, labels ...string) int64 {
 		return int64(look.Sum("otelcol_receiver_greys_"+name, append(labels, `receiver="greys"`)...))
 	}
+	ofArthas := func(name string) int64 { return int64(look.Sum("otelcol_receiver_arthas_"+name, `receiver="arthas"`)) }
 	living, killed, lttng, mortal := s.backend.of("living"), s.backend.of("killed"), s.backend.of("lttng"), s.backend.of("mortal")
 	lost := announced(look)
 	droppedSpans := of("processor_stack_pairing_dropped_spans")
@@ -92,15 +93,20 @@ func (s *soak) balances() []balance {
 			lost: counts{{"not sent to a slow subscriber", s.played.slow.Load() + hostileDropped}},
 		},
 		{what: "events in them, in metrics", sent: of("receiver_rbkit_events"), delivered: s.backend.sum(rbkitEvents)},
-		{what: "calls that Greys' monitors reported, in metrics", sent: s.played.calls.Load(), delivered: s.backend.sum(greysCalls)},
+		{what: "calls that Greys' monitors reported, in metrics", sent: s.played.greysTold.calls.Load(), delivered: s.backend.sum(methodCalls, "greys")},
 		{
-			what: "call trees that Greys reported, as traces", sent: s.played.trees.Load(), delivered: s.backend.of("greys").traces,
+			what: "call trees that Greys reported, as traces", sent: s.played.greysTold.trees.Load(), delivered: s.backend.of("greys").traces,
 			lost: counts{
 				{"reported twice", ofGreys("replies_ignored")}, {"left out, because their times are wrong", ofGreys("times_left_out", `reply="tree"`)},
 				{"dropped", ofGreys("spans_dropped")},
 			},
 			// Half a tree can make the next one unreadable.
 			atMost: counts{{"in unreadable answers", ofGreys("bad_replies")}},
+		},
+		{what: "calls that Arthas' monitors reported, in metrics", sent: s.played.arthasTold.calls.Load(), delivered: s.backend.sum(methodCalls, "arthas")},
+		{
+			what: "call trees that Arthas reported, as traces", sent: s.played.arthasTold.trees.Load(), delivered: s.backend.of("arthas").traces,
+			lost: counts{{"left out, because their times are wrong", ofArthas("trees_left_out")}, {"dropped", ofArthas("spans_dropped")}},
 		},
 		{
 			what: "registrations of LTTng's agents, in log records", sent: s.played.registrations.Load(), delivered: s.backend.recordsOf("lttng.agent.registered"),
@@ -210,6 +216,7 @@ func (s *soak) happened() counts {
 		{"spans that arrived twice otherwise", s.duplicates()},
 		{"times that LTTng's relay daemon stopped, and returned with the same session", s.played.sessions.Load()},
 		{"Rbkit's servers, one after the other", s.played.servers.Load()},
+		{"profiles of Arthas' programs", int64(look.Sum("otelcol_receiver_arthas_profile_periods", `receiver="arthas"`, `outcome="done"`))},
 		{"times that the back end refused, for 15 s", s.faults.refusals},
 		{"times that it was stopped then, for 5 s, and returned", s.faults.restarts},
 		{"times that the queue's disk was full, for 5 s", s.faults.full},

@@ -52,6 +52,7 @@ func (s *soak) begin(ctx context.Context, p places, load float64, length time.Du
 	s.all.Go(func() { s.mortal.live(ctx) })
 	s.all.Go(func() { s.played.rbkit(ctx, s.t, p.publish, p.request) })
 	s.all.Go(func() { s.played.greys(ctx, s.t, p.greys) })
+	s.all.Go(func() { s.played.arthas(ctx, s.t, p.arthas) })
 	s.all.Go(func() { s.played.agents(ctx, s.t, filepath.Join(s.collector.Dir, "agent.port")) })
 	s.all.Go(func() {
 		s.played.relay(ctx, s.t, p.relay, filepath.Join("..", "..", "testdata", "lttng", "live", "cygok.zip"))
@@ -78,7 +79,10 @@ func (s *soak) settle() {
 	testkit.EventuallyWithin(s.t, patience, "no server is connected, no call stream is open and no data is queued", func() (bool, string) {
 		look := s.collector.Look(s.t)
 		streams, queued := look.Sum("otelcol_processor_stack_pairing_streams")+look.Sum(connector+"streams"), look.Sum("otelcol_exporter_queue_size")
-		held, servers := look.Sum("otelcol_processor_stack_pairing_held_spans")+look.Sum(connector+"held_spans"), look.Sum("otelcol_receiver_rbkit_servers")+look.Sum("otelcol_receiver_greys_servers")
+		held, servers := look.Sum("otelcol_processor_stack_pairing_held_spans")+look.Sum(connector+"held_spans"), 0.0
+		for _, receiver := range []string{"rbkit", "greys", "arthas"} {
+			servers += look.Sum("otelcol_receiver_" + receiver + "_servers")
+		}
 		return streams+queued+held+servers == 0, fmt.Sprintf("%v streams, %v bytes queued, %v spans held, %v servers", streams, queued, held, servers)
 	})
 	s.mortal.settle(patience)
@@ -92,7 +96,7 @@ func (s *soak) awaitDelivery() {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		look := s.collector.Look(s.t)
 		if s.total() >= int64(look.Sum(pairingSpans)) && s.backend.sum(rbkitEvents) >= int64(look.Sum("otelcol_receiver_rbkit_events")) &&
-			s.backend.sum(greysCalls) >= s.played.calls.Load() && s.sumsArrived(look) {
+			s.backend.sum(methodCalls) >= s.played.greysTold.calls.Load()+s.played.arthasTold.calls.Load() && s.sumsArrived(look) {
 			return
 		}
 	}

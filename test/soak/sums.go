@@ -27,7 +27,7 @@ func (s sums) learn(metrics pmetric.Metrics) {
 		resource := text(rm.Resource().Attributes())
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
-				if m.Name() != greysCalls && m.Name() != rbkitEvents && m.Name() != functionCalls || m.Type() != pmetric.MetricTypeSum {
+				if m.Name() != methodCalls && m.Name() != rbkitEvents && m.Name() != functionCalls || m.Type() != pmetric.MetricTypeSum {
 					continue
 				}
 				s.learnPoints(m.Name(), resource, m.Sum().DataPoints())

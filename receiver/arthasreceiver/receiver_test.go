@@ -6,6 +6,7 @@ package arthasreceiver
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configopaque"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
@@ -158,6 +160,41 @@ func TestAllResultsArriveAndTheProgramIsRestored(t *testing.T) {
 	assert.Len(t, b.Records("arthas.record"), 4)
 	_, polls := server.Requests()
 	assert.Equal(t, 1, polls, "open polls at the same time")
+}
+
+// All requests use the settings of the HTTP client, with the user and the password.
+func TestServersAreReachedOverTLSAndByAProxy(t *testing.T) {
+	locked := func(s *arthasserver.Settings) { s.Username, s.Password, s.LocalToo = "arthas", "secret", true }
+	for name, reach := range map[string]func(t *testing.T, server http.Handler, c *ServerConfig){
+		"TLS": func(t *testing.T, server http.Handler, c *ServerConfig) {
+			listening := httptest.NewTLSServer(server)
+			t.Cleanup(listening.Close)
+			authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: listening.Certificate().Raw})
+			c.Endpoint, c.TLS.CAPem = listening.URL, configopaque.String(authority)
+		},
+		// Only the proxy knows the host.
+		"proxy": func(t *testing.T, server http.Handler, c *ServerConfig) {
+			proxy := httptest.NewServer(server)
+			t.Cleanup(proxy.Close)
+			c.Endpoint, c.ProxyURL = "http://arthas.invalid:8563", proxy.URL
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newPlayed(locked)
+			t.Cleanup(server.Close)
+			b := newBed(t, server, "http://localhost", func(c *Config) {
+				reach(t, server, &c.Servers[0])
+				c.Servers[0].Username, c.Servers[0].Password = "arthas", "secret"
+				c.Stacks = stacksOf(1)
+			})
+			b.Start()
+			b.awaitJobs(1)
+			server.Call(buy(time.Millisecond))
+			b.awaitStacks(1)
+			b.Shutdown()
+			b.awaitRestored()
+		})
+	}
 }
 
 func TestACallThatBeganBeforeItsClassWasInstrumentedAddsNoTime(t *testing.T) {

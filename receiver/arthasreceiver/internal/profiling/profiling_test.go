@@ -210,8 +210,15 @@ func TestTheProfilerStopsByItself(t *testing.T) {
 	b := newBed(t)
 	r := b.run(short, nil, "1")
 	b.await(profiling.Done, 1)
-	b.awaitProfiling(true)
-	r.disconnect()
+	// The receiver must not disconnect between two periods.
+	testkit.Eventually(t, "a lost connection during a period", func() (bool, string) {
+		b.awaitProfiling(true)
+		if r.disconnect(); b.sim.IsProfiling() {
+			return true, ""
+		}
+		r.connect("1")
+		return false, "no period"
+	})
 	b.ahead.Store(int64(31 * time.Second))
 	assert.False(t, b.sim.IsProfiling(), "the receiver does not answer")
 	r.connect("1")

@@ -95,6 +95,6 @@ func (c *Config) settings() recordfile.Settings {
 		MaxBytes:        2 * mostMegabytes * mib,
 		MaxBackups:      c.Rotation.MaxBackups,
 		Starts:          []string{tracefile.Start},
-		LastEnd:         tracefile.LastEnd,
+		LastEnd:         recordfile.LastPacketEnd,
 	}
 }

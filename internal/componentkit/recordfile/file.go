@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -23,6 +24,10 @@ type Settings struct {
 	MaxBytes int64
 	// MaxBackups is the number of earlier files to keep, at least 1.
 	MaxBackups int
+	// MaxTotalBytes is the size that the file and all backups together do not exceed, unless the file alone does; 0: none.
+	MaxTotalBytes int64
+	// MaxBackupAge is the time after its renaming at which a backup is deleted; 0: none.
+	MaxBackupAge time.Duration
 	// Sync waits until a record is on the disk, and not only in the kernel.
 	Sync bool
 	// Starts are the first bytes of any file of these records. A file with another beginning
@@ -72,6 +77,8 @@ type File struct {
 	end int64
 	// torn: there may be bytes of a failed write behind the end.
 	torn bool
+	// kept are the backups when they were last listed.
+	kept []backup
 }
 
 // New describes a file. Open opens it.
@@ -87,18 +94,34 @@ func openFile(path string, mode fs.FileMode) (handle, error) {
 // has the file, or if the file does not begin like one of such records.
 func (f *File) Open() error {
 	if err := f.open(); err != nil {
-		return err
+		return f.explain(err)
 	}
 	f.opened = true
+	if err := f.list(); err != nil {
+		return errors.Join(err, f.Close())
+	}
 	return nil
+}
+
+// explain adds a remedy to errors that a person can mend.
+func (f *File) explain(err error) error {
+	directory := filepath.Dir(f.settings.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: create the directory %s, or set create_directory to true", err, directory)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: let the collector's user write to the directory %s, or set path to a file elsewhere", err, directory)
+	}
+	return err
 }
 
 // Append writes a record as a whole or not at all:
 //
 //  1. Mend the file unless it is open, has its name, and ends with a whole record.
 //  2. If the record has no room, rename the file and make an empty one.
-//  3. Write the record with one call, and wait for the disk if the settings ask for it.
-//  4. If 3 failed, cut the file at its end before the record. If that fails too, the file
+//  3. Delete the backups that the settings no longer allow.
+//  4. Write the record with one call, and wait for the disk if the settings ask for it.
+//  5. If 4 failed, cut the file at its end before the record. If that fails too, the file
 //     is torn: step 1 of the next call cuts it, and nothing is written before.
 //
 // After an error the record is not in the file, or will be cut off: the caller may try again.
@@ -111,8 +134,11 @@ func (f *File) Append(record []byte) error {
 	}
 	if f.end > 0 && f.end+int64(len(record)) > f.settings.MaxBytes {
 		if err := f.rotate(); err != nil {
-			return fmt.Errorf("rotate: %w", err)
+			return f.explain(fmt.Errorf("rotate: %w", err))
 		}
+	}
+	if err := f.prune(int64(len(record))); err != nil {
+		return f.explain(fmt.Errorf("delete an earlier file: %w", err))
 	}
 	_, err := f.handle.Write(record)
 	if err == nil && f.settings.Sync {
@@ -141,7 +167,18 @@ func (f *File) Rotate() error {
 		return nil
 	}
 	if err := f.rotate(); err != nil {
-		return fmt.Errorf("rotate: %w", err)
+		return f.explain(fmt.Errorf("rotate: %w", err))
+	}
+	return nil
+}
+
+// Expire deletes the backups that became too old since the last Append.
+func (f *File) Expire() error {
+	if !f.opened || f.closed {
+		return ErrClosed
+	}
+	if err := f.prune(0); err != nil {
+		return f.explain(fmt.Errorf("delete an earlier file: %w", err))
 	}
 	return nil
 }

@@ -78,9 +78,9 @@ func playFaults(t *testing.T, random *rand.Rand) {
 	require.NoError(t, b.Close())
 	begin()
 	files := append(moved, path)
-	backups, err := b.backups()
+	earlier, err := backups(path)
 	require.NoError(t, err)
-	for _, backup := range backups {
+	for _, backup := range earlier {
 		files = append(files, backup.path)
 	}
 	times := map[int]int{}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 const (
@@ -69,4 +71,27 @@ func LastLineEnd(r io.ReaderAt, size int64) (int64, error) {
 		end = start
 	}
 	return 0, nil
+}
+
+// packetField is the first byte of a record for LastPacketEnd: field 1 of a protobuf message, with a length.
+const packetField = 1<<3 | byte(protowire.BytesType)
+
+// LastPacketEnd is the LastEnd of records that are fields of one protobuf message, all of them field 1, as the packets of
+// Perfetto's trace files. It reads the lengths of all packets, and nothing else.
+func LastPacketEnd(r io.ReaderAt, size int64) (int64, error) {
+	head := make([]byte, 1+10) // a tag, and the longest varint
+	for offset := int64(0); ; {
+		n, err := r.ReadAt(head[:min(int64(len(head)), size-offset)], offset)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, fmt.Errorf("read a packet's length at byte %d: %w", offset, err)
+		}
+		if n == 0 || head[0] != packetField {
+			return offset, nil
+		}
+		length, bytes := protowire.ConsumeVarint(head[1:n])
+		if bytes < 0 || length > uint64(size-offset)-uint64(1+bytes) {
+			return offset, nil
+		}
+		offset += int64(1+bytes) + int64(length)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/callbraid/callbraid/internal/componentkit/recordfile"
 	"github.com/callbraid/callbraid/internal/testkit/perfettofile"
 )
 
@@ -262,7 +263,7 @@ func TestTheEndOfTheLastWholePacketIsFound(t *testing.T) {
 	whole := f.content
 	ends := map[int64]bool{}
 	for size := range len(whole) + 1 {
-		end, err := LastEnd(bytes.NewReader(whole[:size]), int64(size))
+		end, err := recordfile.LastPacketEnd(bytes.NewReader(whole[:size]), int64(size))
 		require.NoError(t, err)
 		require.LessOrEqual(t, end, int64(size))
 		ends[end] = true
@@ -271,7 +272,7 @@ func TestTheEndOfTheLastWholePacketIsFound(t *testing.T) {
 	}
 	assert.Len(t, ends, 1+2*3, "the beginning, and the end of each packet")
 	for _, garbage := range []string{"\x00\x00\x00", "\xff", "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
-		end, err := LastEnd(bytes.NewReader(append(slices.Clone(whole), garbage...)), int64(len(whole)+len(garbage)))
+		end, err := recordfile.LastPacketEnd(bytes.NewReader(append(slices.Clone(whole), garbage...)), int64(len(whole)+len(garbage)))
 		require.NoError(t, err)
 		assert.EqualValues(t, len(whole), end)
 	}

@@ -127,11 +127,14 @@ func readSpans(t *testing.T, c *kit.Collector) []ptrace.Span {
 	return spans
 }
 
-// Figures of the captures (testdata/README.md).
-var lttngCaptures = []struct {
+// lttngCapturedFigures are those of a capture.
+type lttngCapturedFigures struct {
 	name                            string
 	events, calls, discarded, spans int
-}{
+}
+
+// Figures of the captures (testdata/README.md).
+var lttngCaptures = []lttngCapturedFigures{
 	{name: "jul1", events: 282, calls: 216, spans: 108},
 	{name: "julctx", events: 18},
 	{name: "cygok", events: 245, calls: 218, spans: 109},

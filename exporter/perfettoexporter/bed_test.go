@@ -25,7 +25,7 @@ const prefix = "otelcol_exporter_perfetto_"
 
 // bed is an exporter with its telemetry and log.
 type bed struct {
-	*perfetto
+	*signal
 	telemetry *componenttest.Telemetry
 	log       *observer.ObservedLogs
 }
@@ -42,9 +42,9 @@ func newBed(t testing.TB, path string, changes ...func(*Config)) *bed {
 	set := metadatatest.NewSettings(b.telemetry)
 	core, log := observer.New(zap.DebugLevel)
 	set.Logger, b.log = zap.New(core), log
-	var err error
-	b.perfetto, err = newPerfetto(set, cfg)
+	e, err := newPerfetto(set, cfg, func() {})
 	require.NoError(t, err)
+	b.signal = e.newSignal()
 	t.Cleanup(func() {
 		require.NoError(t, b.shutdown(context.Background()))
 		require.NoError(t, b.telemetry.Shutdown(context.Background()))

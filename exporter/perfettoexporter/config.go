@@ -5,6 +5,8 @@ package perfettoexporter
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -27,8 +29,10 @@ type Config struct {
 	DirectoryPermissions string `mapstructure:"directory_permissions"`
 	// FlushInterval is how long a span may wait in memory until it is written.
 	FlushInterval time.Duration `mapstructure:"flush_interval"`
-	// MaxTracks is the number of threads and other tracks of a file.
+	// MaxTracks is the number of threads and other tracks of a file, beside those of counters.
 	MaxTracks int `mapstructure:"max_tracks"`
+	// MaxCounters is the number of counters of a file: of metrics with their attributes.
+	MaxCounters int `mapstructure:"max_counters"`
 	// Rotation bounds the size of all files.
 	Rotation RotationConfig `mapstructure:"rotation"`
 }
@@ -41,6 +45,10 @@ type RotationConfig struct {
 	MaxAge time.Duration `mapstructure:"max_age"`
 	// MaxBackups is the number of renamed files to keep.
 	MaxBackups int `mapstructure:"max_backups"`
+	// MaxTotalMegabytes is the size of all files together, in MiB; 0: none.
+	MaxTotalMegabytes int `mapstructure:"max_total_megabytes"`
+	// MaxBackupAge is the time after its renaming at which a file is deleted; 0: none.
+	MaxBackupAge time.Duration `mapstructure:"max_backup_age"`
 }
 
 const (
@@ -48,7 +56,9 @@ const (
 	// mostMegabytes is a gibibyte: Perfetto loads whole files into memory.
 	mostMegabytes = 1 << 10
 	mostTracks    = 1_000_000
-	aYear         = 365 * 24 * time.Hour
+	// mostTotal is a pebibyte in MiB, or the largest int.
+	mostTotal = min(1<<30, math.MaxInt)
+	aYear     = 365 * 24 * time.Hour
 )
 
 func createDefaultConfig() component.Config {
@@ -57,6 +67,7 @@ func createDefaultConfig() component.Config {
 		DirectoryPermissions: "0700",
 		FlushInterval:        time.Second,
 		MaxTracks:            10_000,
+		MaxCounters:          1000,
 		Rotation:             RotationConfig{MaxMegabytes: 64, MaxBackups: 15},
 	}
 }
@@ -68,6 +79,7 @@ func (c *Config) Validate() error {
 	all := errors.Join(
 		setting.Within("flush_interval", c.FlushInterval, 10*time.Millisecond, time.Hour),
 		setting.Between("max_tracks", c.MaxTracks, 10, mostTracks),
+		setting.Between("max_counters", c.MaxCounters, 0, mostTracks),
 		setting.Between("rotation.max_megabytes", c.Rotation.MaxMegabytes, 1, mostMegabytes),
 		setting.Between("rotation.max_backups", c.Rotation.MaxBackups, 1, 10_000),
 	)
@@ -76,6 +88,13 @@ func (c *Config) Validate() error {
 	}
 	if c.Rotation.MaxAge != 0 {
 		all = errors.Join(all, setting.Within("rotation.max_age", c.Rotation.MaxAge, time.Second, aYear))
+	}
+	if c.Rotation.MaxBackupAge != 0 {
+		all = errors.Join(all, setting.Within("rotation.max_backup_age", c.Rotation.MaxBackupAge, time.Second, aYear))
+	}
+	if least := 2 * c.Rotation.MaxMegabytes; c.Rotation.MaxTotalMegabytes != 0 && (c.Rotation.MaxTotalMegabytes < least || c.Rotation.MaxTotalMegabytes > mostTotal) {
+		all = errors.Join(all, fmt.Errorf("rotation.max_total_megabytes is %d: set it to %d to %d, or to 0 for no limit. The least is twice rotation.max_megabytes",
+			c.Rotation.MaxTotalMegabytes, least, mostTotal))
 	}
 	_, file := setting.Permissions("file_permissions", c.FilePermissions, setting.OwnerReadsAndWrites)
 	_, directory := setting.Permissions("directory_permissions", c.DirectoryPermissions, setting.OwnerReaches)
@@ -94,6 +113,8 @@ func (c *Config) settings() recordfile.Settings {
 		DirectoryMode:   directory,
 		MaxBytes:        2 * mostMegabytes * mib,
 		MaxBackups:      c.Rotation.MaxBackups,
+		MaxTotalBytes:   int64(c.Rotation.MaxTotalMegabytes) * mib,
+		MaxBackupAge:    c.Rotation.MaxBackupAge,
 		Starts:          []string{tracefile.Start},
 		LastEnd:         recordfile.LastPacketEnd,
 	}

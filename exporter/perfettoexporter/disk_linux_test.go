@@ -44,3 +44,28 @@ func TestOnAFullDiskSpansAreDroppedAndTheFileStaysWhole(t *testing.T) {
 	lines := b.lines()
 	assert.Equal(t, []string{"Dropped spans", "Spans are written again"}, lines[len(lines)-2:])
 }
+
+// A file system that only reads: a start says so, and what to do.
+func TestADirectoryThatCannotBeWrittenToIsAnErrorWithARemedy(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "spans.perfetto-trace")
+	mount := func(options string) {
+		t.Helper()
+		if output, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", folder).CombinedOutput(); err != nil {
+			t.Skipf("only root can mount a disk: %s", output)
+		}
+	}
+	mount("size=256k")
+	t.Cleanup(func() {
+		output, err := exec.Command("umount", folder).CombinedOutput()
+		assert.NoError(t, err, "%s", output)
+	})
+	b := started(t, path, slow)
+	require.NoError(t, b.consumeTraces(t.Context(), message("shop", span(1, 0, 10, 20))))
+	require.NoError(t, b.shutdown(t.Context()))
+	mount("remount,ro")
+	err := newBed(t, path).start(t.Context(), nil)
+	require.ErrorContains(t, err, "read-only file system")
+	require.ErrorContains(t, err, "let the collector's user write to the directory "+folder+", or set path to a file elsewhere")
+	assert.Equal(t, []string{"b"}, names(t, path), "the earlier file is as it was")
+}

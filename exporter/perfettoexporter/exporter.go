@@ -30,39 +30,52 @@ const (
 	reasonRestart = "restart"
 )
 
+// The reasons for values of counters that are dropped.
+const (
+	reasonFile        = "file"
+	reasonMaxCounters = "max_counters"
+)
+
 // perfetto is the exporter of a configuration.
 type perfetto struct {
 	config    *Config
 	logger    *zap.Logger
 	telemetry *metadata.TelemetryBuilder
+	forget    func()
 	now       func() time.Time
 
-	stopping sync.Once
+	starting sync.Once
+	startErr error
 	// done ends the goroutine that flushes, and flushing waits for its end.
 	done     chan struct{}
 	flushing sync.WaitGroup
 
-	mu     sync.Mutex // of all below
-	file   *recordfile.File
-	writer *tracefile.Writer
-	reader reader
+	mu      sync.Mutex // of all below
+	signals int        // that were made and not shut down
+	file    *recordfile.File
+	writer  *tracefile.Writer
+	reader  reader
+	// over is why no chunk can be written before a new file begins, which failed before.
+	over string
 	// since is when the file got its first chunk.
 	since time.Time
 	// dropping is the burst of chunks that are dropped.
 	dropping logline.Burst
-	// invalid are spans and events with times that readers do not accept.
+	// invalid are spans and other items with times that readers do not accept.
 	invalid logline.Seldom
+	// uncounted are values of counters for which a file has no room.
+	uncounted logline.Seldom
 	// overlapping is the reported number of overlapping tracks.
 	overlapping int64
 }
 
-func newPerfetto(set exporter.Settings, config *Config) (*perfetto, error) {
+func newPerfetto(set exporter.Settings, config *Config, forget func()) (*perfetto, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(ownmetrics.Of(component.KindExporter, set.ID, set.TelemetrySettings))
 	if err != nil {
 		return nil, err
 	}
-	e := &perfetto{config: config, logger: set.Logger, telemetry: telemetry, now: time.Now, done: make(chan struct{})}
-	e.writer = tracefile.NewWriter(config.MaxTracks)
+	e := &perfetto{config: config, logger: set.Logger, telemetry: telemetry, forget: forget, now: time.Now, done: make(chan struct{})}
+	e.writer = tracefile.NewWriter(config.MaxTracks, config.MaxCounters)
 	e.reader.writer = e.writer
 	e.file = recordfile.New(config.settings(), recordfile.Observer{
 		Repaired: e.onRepaired, Rotated: e.onRotated, Replaced: e.onReplaced, Unlocked: e.onUnlocked,
@@ -70,8 +83,8 @@ func newPerfetto(set exporter.Settings, config *Config) (*perfetto, error) {
 	return e, nil
 }
 
-// start opens the file. An earlier file is renamed, because its tracks have the numbers of the new one's.
-func (e *perfetto) start(context.Context, component.Host) error {
+// open opens the file. An earlier file is renamed, because its tracks have the numbers of the new one's.
+func (e *perfetto) open() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.file.Open(); err != nil {
@@ -85,18 +98,15 @@ func (e *perfetto) start(context.Context, component.Host) error {
 	return nil
 }
 
-// shutdown is safe twice, and without a start.
-func (e *perfetto) shutdown(context.Context) (err error) {
-	e.stopping.Do(func() {
-		close(e.done)
-		e.flushing.Wait()
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.flush()
-		err = e.file.Close()
-		e.telemetry.Shutdown()
-	})
-	return err
+// close writes the last chunk, and closes the file.
+func (e *perfetto) close() error {
+	close(e.done)
+	e.flushing.Wait()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.flush()
+	e.telemetry.Shutdown()
+	return e.file.Close()
 }
 
 func (e *perfetto) flushRegularly() {
@@ -107,6 +117,7 @@ func (e *perfetto) flushRegularly() {
 		case <-ticker.C:
 			e.mu.Lock()
 			e.flush()
+			e.expire()
 			e.mu.Unlock()
 		case <-e.done:
 			return
@@ -114,17 +125,14 @@ func (e *perfetto) flushRegularly() {
 	}
 }
 
-// flush writes the chunk. If the file cannot be written, the chunk is dropped: the next one needs nothing of it.
+// flush writes the chunk. If the file cannot be written, the chunk is dropped: the next one needs nothing of it. The
+// same holds if a new file cannot be begun, because the old one must not grow.
 func (e *perfetto) flush() {
-	slices := e.writer.Slices()
-	if slices > 0 {
+	if content := e.writer.Content(); content != (tracefile.Content{}) {
 		if err := e.write(); err != nil {
-			e.drop(slices, err)
+			e.drop(content, err)
 		} else {
-			e.telemetry.ExporterPerfettoSlices.Add(context.Background(), int64(slices))
-			if e.dropping.Over() {
-				e.logger.Info("Spans are written again", zap.String("path", e.config.Path))
-			}
+			e.count(content)
 		}
 	}
 	if reason := e.fileIsOver(); reason != "" {
@@ -134,10 +142,23 @@ func (e *perfetto) flush() {
 	}
 }
 
+// expire deletes the files that are too old.
+func (e *perfetto) expire() {
+	if err := e.file.Expire(); err != nil {
+		e.logger.Debug("Could not delete an earlier file", zap.String("path", e.config.Path), zap.Error(err))
+	}
+}
+
+// write writes the chunk. It is over even after an error.
 func (e *perfetto) write() error {
 	record, err := e.writer.Record()
 	if err != nil {
 		return err
+	}
+	if e.over != "" {
+		if err := e.rotate(); err != nil {
+			return fmt.Errorf("begin a new file: %w", err)
+		}
 	}
 	if e.file.Size() == 0 {
 		e.since = e.now()
@@ -153,12 +174,32 @@ func (e *perfetto) write() error {
 	return nil
 }
 
-// drop counts the spans of a chunk that can't be written, and logs the first of a burst.
-func (e *perfetto) drop(slices int, err error) {
-	e.telemetry.ExporterPerfettoDroppedSlices.Add(context.Background(), int64(slices))
+// count counts a chunk that was written.
+func (e *perfetto) count(c tracefile.Content) {
+	ctx := context.Background()
+	e.telemetry.ExporterPerfettoSlices.Add(ctx, int64(c.Slices))
+	e.telemetry.ExporterPerfettoValues.Add(ctx, int64(c.Values))
+	e.telemetry.ExporterPerfettoLogRecords.Add(ctx, int64(c.LogRecords))
+	if e.dropping.Over() {
+		e.logger.Info("Spans are written again", zap.String("path", e.config.Path))
+	}
+}
+
+// drop counts a chunk that can't be written, and logs the first of a burst.
+func (e *perfetto) drop(c tracefile.Content, err error) {
+	ctx := context.Background()
+	e.telemetry.ExporterPerfettoDroppedSlices.Add(ctx, int64(c.Slices))
+	e.telemetry.ExporterPerfettoDroppedLogRecords.Add(ctx, int64(c.LogRecords))
+	e.dropValues(ctx, c.Values, reasonFile)
 	if _, due := e.dropping.Count(e.now()); due {
-		e.logger.Warn("Dropped spans, because the file cannot be written. If the disk is full, free room, or lower rotation.max_megabytes or rotation.max_backups",
-			zap.String("path", e.config.Path), zap.Int("dropped", slices), zap.Error(err))
+		e.logger.Warn("Dropped spans, because the file cannot be written. If the disk is full, free room, or lower rotation.max_megabytes or rotation.max_total_megabytes",
+			zap.String("path", e.config.Path), zap.Int("spans", c.Slices), zap.Int("values", c.Values), zap.Int("log_records", c.LogRecords), zap.Error(err))
+	}
+}
+
+func (e *perfetto) dropValues(ctx context.Context, values int, reason string) {
+	if values > 0 {
+		e.telemetry.ExporterPerfettoDroppedValues.Add(ctx, int64(values), metric.WithAttributes(attribute.String("reason", reason)))
 	}
 }
 
@@ -179,29 +220,45 @@ func (e *perfetto) fileIsOver() string {
 	return ""
 }
 
-// beginFile lets the next chunk begin a new file.
+// beginFile lets the next chunk begin a new file. If it fails, no chunk is written until it succeeds, so all tracks can be
+// forgotten in any case.
 func (e *perfetto) beginFile(reason string) error {
+	e.writer.Reset()
+	e.reader.process = nil
+	e.over = reason
+	return e.rotate()
+}
+
+func (e *perfetto) rotate() error {
 	counted := e.file.Size() > 0
 	if err := e.file.Rotate(); err != nil {
 		return err
 	}
-	e.writer.Reset()
-	e.reader.process = nil
 	if counted {
-		e.telemetry.ExporterPerfettoRotations.Add(context.Background(), 1, metric.WithAttributes(attribute.String("reason", reason)))
+		e.telemetry.ExporterPerfettoRotations.Add(context.Background(), 1, metric.WithAttributes(attribute.String("reason", e.over)))
 	}
+	e.over = ""
 	return nil
 }
 
-// countInvalid counts spans and events with times that readers do not accept.
-func (e *perfetto) countInvalid(ctx context.Context, count int) {
-	if count == 0 {
-		return
+// countUnwritten counts what the reader did not read from a message: items with times that readers do not accept, and
+// values of further counters.
+func (e *perfetto) countUnwritten(ctx context.Context) {
+	if n := e.reader.invalid; n > 0 {
+		e.telemetry.ExporterPerfettoInvalidTimes.Add(ctx, int64(n))
+		if since, due := e.invalid.Count(e.now()); due {
+			e.logger.Warn("Dropped spans, events, values or log records without a time, or with one after the year 2262",
+				zap.Int("dropped", n), zap.Int("hand_overs", since))
+		}
 	}
-	e.telemetry.ExporterPerfettoInvalidTimes.Add(ctx, int64(count))
-	if since, due := e.invalid.Count(e.now()); due {
-		e.logger.Warn("Dropped spans or events without a time, or with one after the year 2262", zap.Int("dropped", count), zap.Int("hand_overs", since))
+	if n := e.reader.uncounted; n > 0 {
+		e.dropValues(ctx, n, reasonMaxCounters)
+		if since, due := e.uncounted.Count(e.now()); due {
+			e.logger.Warn("Dropped values of metrics, because the file has as many counters as max_counters allows",
+				zap.Int("dropped", n), zap.Int("hand_overs", since))
+		}
 	}
+	e.reader.invalid, e.reader.uncounted = 0, 0
 }
 
 func (e *perfetto) onRepaired(offset, bytes int64) {

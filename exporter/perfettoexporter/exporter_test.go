@@ -6,6 +6,7 @@ package perfettoexporter
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +77,12 @@ func TestAFileOfAnotherProgramIsNotTouched(t *testing.T) {
 	require.ErrorContains(t, err, path)
 }
 
+func TestAMissingDirectoryIsAnErrorWithARemedy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none", "spans.perfetto-trace")
+	require.ErrorContains(t, newBed(t, path).start(t.Context(), nil), "create the directory "+filepath.Dir(path)+", or set create_directory to true")
+	started(t, path, func(c *Config) { c.CreateDirectory = true })
+}
+
 func TestFilesAreRotatedBySizeAndOpenAlone(t *testing.T) {
 	path := newFile(t)
 	const count, each = 60, 2000
@@ -140,6 +147,59 @@ func TestTooManyTracksBeginANewFile(t *testing.T) {
 	assert.Len(t, names(t, path), 40)
 	for _, read := range readAll(t, path) {
 		assert.LessOrEqual(t, len(read.Tracks), 10)
+	}
+}
+
+func TestAllFilesTogetherAreWithinTheirBounds(t *testing.T) {
+	path := newFile(t)
+	b := started(t, path, slow, func(c *Config) {
+		c.Rotation.MaxMegabytes, c.Rotation.MaxTotalMegabytes, c.Rotation.MaxBackupAge = 1, 2, time.Hour
+	})
+	now := time.Now()
+	b.now = func() time.Time { return now }
+	random := rand.NewChaCha8([32]byte{})
+	for n := range 300 {
+		text := make([]byte, 10<<10)
+		_, _ = random.Read(text) // it never fails
+		require.NoError(t, b.consumeTraces(t.Context(), message("shop", span(1, 0, uint64(10*n+1), uint64(10*n+5), func(s ptrace.Span) {
+			s.Attributes().PutEmptyBytes("random").FromRaw(text)
+		}))))
+		total := int64(0)
+		for _, file := range files(t, path) {
+			info, err := os.Stat(file)
+			require.NoError(t, err)
+			total += info.Size()
+		}
+		require.LessOrEqual(t, total, int64(2*mib))
+	}
+	assert.Greater(t, b.counts(t)["rotations{reason=size}"], int64(2))
+}
+
+// The directory is gone, so no new file can be begun: memory stays bounded, and the next spans are written when it is back.
+func TestWhileNoNewFileCanBeBegunNothingGrows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "traces", "spans.perfetto-trace")
+	require.NoError(t, os.Mkdir(filepath.Dir(path), 0o700))
+	b := started(t, path, slow, func(c *Config) { c.MaxTracks = 10 })
+	write := func(name string, thread int64) {
+		require.NoError(t, b.consumeTraces(t.Context(), message("shop", span(1, 0, 10, 20, inThread(thread, name)))))
+		b.flushed()
+	}
+	write("first", 1)
+	require.NoError(t, os.RemoveAll(filepath.Dir(path)))
+	for n := range int64(100) {
+		write("lost", n)
+		require.LessOrEqual(t, b.writer.Tracks(), 10)
+	}
+	assert.EqualValues(t, 100, b.counts(t)["dropped_slices"])
+	require.NoError(t, os.Mkdir(filepath.Dir(path), 0o700))
+	write("last", 1)
+	require.NoError(t, b.shutdown(t.Context()))
+	read := readAll(t, path)
+	require.Len(t, read, 1)
+	require.Len(t, read[0].Slices, 1)
+	assert.Equal(t, "last", read[0].Slices[0].Track.Thread.Name)
+	for _, entry := range b.log.FilterMessageSnippet("Dropped spans").All() {
+		assert.Contains(t, fmt.Sprint(entry.ContextMap()["error"]), "create the directory "+filepath.Dir(path)+", or set create_directory to true")
 	}
 }
 
@@ -251,6 +311,9 @@ func TestConfigurationsNameFieldAndRemedy(t *testing.T) {
 		{"path is empty: set it to a file, such as ./spans.perfetto-trace", func(c *Config) { c.Path = "" }},
 		{"flush_interval is 0s: set it to 10ms to 1h0m0s", func(c *Config) { c.FlushInterval = 0 }},
 		{"max_tracks is 9: set it to 10 to 1000000", func(c *Config) { c.MaxTracks = 9 }},
+		{"max_counters is -1: set it to 0 to 1000000", func(c *Config) { c.MaxCounters = -1 }},
+		{"rotation.max_total_megabytes is 100: set it to 128 to", func(c *Config) { c.Rotation.MaxTotalMegabytes = 100 }},
+		{"rotation.max_backup_age is 1ms: set it to 1s to", func(c *Config) { c.Rotation.MaxBackupAge = time.Millisecond }},
 		{"rotation.max_megabytes is 2000: set it to 1 to 1024", func(c *Config) { c.Rotation.MaxMegabytes = 2000 }},
 		{"rotation.max_backups is 0: set it to 1 to 10000", func(c *Config) { c.Rotation.MaxBackups = 0 }},
 		{"rotation.max_age is 1ms: set it to 1s to", func(c *Config) { c.Rotation.MaxAge = time.Millisecond }},
@@ -274,7 +337,7 @@ func FuzzTexts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, start, end uint64, thread int64) {
 		b := newBed(t, path)
 		for n := range byte(2) {
-			b.reader.begin(message(text, span(1, 0, start, end)).ResourceSpans().At(0))
+			b.reader.begin(message(text, span(1, 0, start, end)).ResourceSpans().At(0).Resource())
 			b.reader.read(scopedSpan{message(text, span(n+1, n, start, end, inThread(thread, text), func(s ptrace.Span) {
 				s.SetName(text)
 				s.Attributes().PutStr(text, text)

@@ -68,9 +68,9 @@ func (e *perfetto) consumeTraces(ctx context.Context, td ptrace.Traces) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := &e.reader
-	r.invalid = 0
 	for _, rs := range td.ResourceSpans().All() {
-		r.begin(rs)
+		r.begin(rs.Resource())
+		r.sort(rs.ScopeSpans())
 		for _, span := range r.spans {
 			r.read(span)
 			if e.writer.Full() {
@@ -79,7 +79,7 @@ func (e *perfetto) consumeTraces(ctx context.Context, td ptrace.Traces) error {
 		}
 	}
 	r.forget()
-	e.countInvalid(ctx, r.invalid)
+	e.countUnwritten(ctx)
 	return nil
 }
 
@@ -89,7 +89,7 @@ type scopedSpan struct {
 	scope string
 }
 
-// reader reads spans into chunks.
+// reader reads spans, values and log records into chunks.
 type reader struct {
 	writer *tracefile.Writer
 	links  links
@@ -98,13 +98,13 @@ type reader struct {
 	id       tracefile.ProcessID
 	process  *tracefile.Process
 	spans    []scopedSpan
-	// invalid counts spans and events with times that readers do not accept.
-	invalid int
+	// invalid counts items with times that readers do not accept, and uncounted values of further counters.
+	invalid, uncounted int
 }
 
-// begin begins a resource, and sorts its spans.
-func (r *reader) begin(rs ptrace.ResourceSpans) {
-	r.resource, r.process = rs.Resource(), nil
+// begin begins a resource.
+func (r *reader) begin(resource pcommon.Resource) {
+	r.resource, r.process = resource, nil
 	r.id = tracefile.ProcessID{Service: unknownService}
 	for key, v := range r.resource.Attributes().All() {
 		switch key {
@@ -118,7 +118,23 @@ func (r *reader) begin(rs ptrace.ResourceSpans) {
 			r.id.PID = scalar(v)
 		}
 	}
-	r.sort(rs.ScopeSpans())
+}
+
+// ownProcess returns the process of the resource.
+func (r *reader) ownProcess() *tracefile.Process {
+	if r.process == nil {
+		r.process = r.writer.Process(r.id, r.describeResource)
+	}
+	return r.process
+}
+
+// isValid reports whether readers accept a time. It counts those that they don't.
+func (r *reader) isValid(time pcommon.Timestamp) bool {
+	if time == 0 || time > tracefile.LatestTime {
+		r.invalid++
+		return false
+	}
+	return true
 }
 
 // forget lets the memory of a message be freed.
@@ -242,17 +258,14 @@ func (r *reader) read(span scopedSpan) {
 		r.invalid++
 		return
 	}
-	w := r.writer
-	if r.process == nil {
-		r.process = w.Process(r.id, r.describeResource)
-	}
+	w, process := r.writer, r.ownProcess()
 	var thread *tracefile.Thread
 	if f.hasThread {
-		thread = w.Thread(r.process, f.thread, f.threadName)
+		thread = w.Thread(process, f.thread, f.threadName)
 	}
 	trace := span.TraceID()
 	parent, isRoot := parentOf(span.Span)
-	w.Begin(r.process, thread, tracefile.Slice{
+	w.Begin(process, thread, tracefile.Slice{
 		Name: span.Name(), Start: start, End: end,
 		Self: keyOf(trace, span.SpanID()), Parent: parent, Trace: binary.LittleEndian.Uint64(trace[8:]),
 	})
@@ -292,8 +305,7 @@ func (r *reader) readError(status ptrace.Status) {
 // readEvents adds the events of a span as instants.
 func (r *reader) readEvents(events ptrace.SpanEventSlice) {
 	for _, event := range events.All() {
-		if t := event.Timestamp(); t == 0 || t > tracefile.LatestTime {
-			r.invalid++
+		if !r.isValid(event.Timestamp()) {
 			continue
 		}
 		r.writer.Instant(r.process, event.Name(), uint64(event.Timestamp()))

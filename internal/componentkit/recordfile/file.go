@@ -130,7 +130,7 @@ func (f *File) Append(record []byte) error {
 		return ErrClosed
 	}
 	if err := f.mend(); err != nil {
-		return err
+		return f.explain(err)
 	}
 	if f.end > 0 && f.end+int64(len(record)) > f.settings.MaxBytes {
 		if err := f.rotate(); err != nil {
@@ -161,7 +161,7 @@ func (f *File) Rotate() error {
 		return ErrClosed
 	}
 	if err := f.mend(); err != nil {
-		return err
+		return f.explain(err)
 	}
 	if f.end == 0 {
 		return nil

@@ -3,7 +3,7 @@
 
 // Package perfettofile reads Perfetto's trace files with slow and simple code, as Perfetto's trace processor does. Tests
 // compare its results with spans, so it shares no code with the exporter: it has the field numbers of Perfetto's schema
-// once more. It supports what a file of slices, instants and flows needs, and refuses everything else.
+// once more. It supports what a file of slices, instants, flows and counters needs, and refuses everything else.
 package perfettofile
 
 import (
@@ -44,6 +44,8 @@ type Track struct {
 	Thread  *Thread
 	// IsThreads: the track is the thread's own one.
 	IsThreads bool
+	// Counter is that of the track, or nil.
+	Counter *Counter
 
 	parent uint64
 	open   []*Slice
@@ -61,9 +63,20 @@ type Thread struct {
 	Name     string
 }
 
-// Trace is the content of a file. Slices are in the order of their begins.
+// Counter is the unit of a track with values, as a reader shows it.
+type Counter struct{ Unit string }
+
+// Value is a value of a counter.
+type Value struct {
+	Track *Track
+	Time  uint64
+	Value float64
+}
+
+// Trace is the content of a file. Slices and values are in the order of their times.
 type Trace struct {
 	Slices []*Slice
+	Values []*Value
 	Tracks map[uint64]*Track
 	// Chunks is the number of compressed packets, and Packets that of all others.
 	Chunks, Packets int
@@ -153,6 +166,7 @@ type state struct {
 type event struct {
 	time, track, kind uint64
 	slice             Slice
+	value             float64
 }
 
 type reading struct {
@@ -378,8 +392,28 @@ func (t *reading) descriptor(b []byte) error {
 			}
 		case 5:
 			track.parent = f.value
+		case 8:
+			track.Counter = &Counter{}
+			counter, err := fields(f.bytes)
+			if err != nil {
+				return err
+			}
+			for _, c := range counter {
+				switch c.number {
+				case 3:
+					track.Counter.Unit = map[uint64]string{1: "ns", 2: "count", 3: "bytes"}[c.value]
+				case 6:
+					track.Counter.Unit = string(c.bytes)
+				default:
+					return fmt.Errorf("unknown field %d of a counter", c.number)
+				}
+			}
 		case 14:
 			track.Description = string(f.bytes)
+		case 15:
+			if f.value != 2 {
+				return fmt.Errorf("track %d is joined with others", track.UUID)
+			}
 		default:
 			return fmt.Errorf("unknown field %d of a track descriptor", f.number)
 		}
@@ -390,6 +424,9 @@ func (t *reading) descriptor(b []byte) error {
 	if before, ok := t.Tracks[track.UUID]; ok {
 		if before.Name != track.Name || before.parent != track.parent || before.IsThreads != track.IsThreads {
 			return fmt.Errorf("track %d is described twice, and differently", track.UUID)
+		}
+		if track.Thread != nil && track.Thread.Name != "" {
+			before.Thread.Name = track.Thread.Name
 		}
 		return nil
 	}
@@ -429,6 +466,10 @@ func (t *reading) trackEvent(b []byte, time uint64) error {
 			e.slice.Name = name
 		case 11:
 			e.track = f.value
+		case 30:
+			e.value = float64(int64(f.value))
+		case 44:
+			e.value = math.Float64frombits(f.value)
 		case 34:
 			location, ok := t.state.locations[f.value]
 			if !ok {
@@ -517,6 +558,11 @@ func (t *reading) apply(e *event) error {
 			track.open = append(track.open, s)
 		}
 		t.Slices = append(t.Slices, s)
+	case 4:
+		if track.Counter == nil {
+			return fmt.Errorf("track %d has a value and is no counter", e.track)
+		}
+		t.Values = append(t.Values, &Value{track, e.time, e.value})
 	case 2:
 		n := len(track.open)
 		if n == 0 {

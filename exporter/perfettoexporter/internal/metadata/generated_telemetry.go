@@ -27,12 +27,16 @@ type TelemetryBuilder struct {
 	mu                                sync.Mutex
 	registrations                     []metric.Registration
 	ExporterPerfettoBytes             metric.Int64Counter
+	ExporterPerfettoDroppedLogRecords metric.Int64Counter
 	ExporterPerfettoDroppedSlices     metric.Int64Counter
+	ExporterPerfettoDroppedValues     metric.Int64Counter
 	ExporterPerfettoInvalidTimes      metric.Int64Counter
+	ExporterPerfettoLogRecords        metric.Int64Counter
 	ExporterPerfettoOverlappingTracks metric.Int64Counter
 	ExporterPerfettoRepairedBytes     metric.Int64Counter
 	ExporterPerfettoRotations         metric.Int64Counter
 	ExporterPerfettoSlices            metric.Int64Counter
+	ExporterPerfettoValues            metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -70,16 +74,34 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ExporterPerfettoDroppedLogRecords, err = builder.meter.Int64Counter(
+		"otelcol_exporter_perfetto_dropped_log_records",
+		metric.WithDescription("Log records that the exporter dropped because the file could not be written. [Alpha]"),
+		metric.WithUnit("{record}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterPerfettoDroppedSlices, err = builder.meter.Int64Counter(
 		"otelcol_exporter_perfetto_dropped_slices",
 		metric.WithDescription("Spans that the exporter dropped because the file could not be written. [Alpha]"),
 		metric.WithUnit("{slice}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ExporterPerfettoDroppedValues, err = builder.meter.Int64Counter(
+		"otelcol_exporter_perfetto_dropped_values",
+		metric.WithDescription("Values of metrics that the exporter dropped, by reason (file, max_counters). [Alpha]"),
+		metric.WithUnit("{value}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterPerfettoInvalidTimes, err = builder.meter.Int64Counter(
 		"otelcol_exporter_perfetto_invalid_times",
-		metric.WithDescription("Spans and events that the exporter dropped because readers do not accept their times. [Alpha]"),
+		metric.WithDescription("Spans, events, values and log records that the exporter dropped because readers do not accept their times. [Alpha]"),
 		metric.WithUnit("{item}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterPerfettoLogRecords, err = builder.meter.Int64Counter(
+		"otelcol_exporter_perfetto_log_records",
+		metric.WithDescription("Log records written to files. [Alpha]"),
+		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterPerfettoOverlappingTracks, err = builder.meter.Int64Counter(
@@ -104,6 +126,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_exporter_perfetto_slices",
 		metric.WithDescription("Spans written to files. [Alpha]"),
 		metric.WithUnit("{slice}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterPerfettoValues, err = builder.meter.Int64Counter(
+		"otelcol_exporter_perfetto_values",
+		metric.WithDescription("Values of metrics written to files. [Alpha]"),
+		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)
 	return &builder, errs

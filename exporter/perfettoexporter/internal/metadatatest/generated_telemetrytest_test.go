@@ -20,19 +20,32 @@ func TestSetupTelemetry(t *testing.T) {
 	require.NoError(t, err)
 	defer tb.Shutdown()
 	tb.ExporterPerfettoBytes.Add(context.Background(), 1)
+	tb.ExporterPerfettoDroppedLogRecords.Add(context.Background(), 1)
 	tb.ExporterPerfettoDroppedSlices.Add(context.Background(), 1)
+	tb.ExporterPerfettoDroppedValues.Add(context.Background(), 1)
 	tb.ExporterPerfettoInvalidTimes.Add(context.Background(), 1)
+	tb.ExporterPerfettoLogRecords.Add(context.Background(), 1)
 	tb.ExporterPerfettoOverlappingTracks.Add(context.Background(), 1)
 	tb.ExporterPerfettoRepairedBytes.Add(context.Background(), 1)
 	tb.ExporterPerfettoRotations.Add(context.Background(), 1)
 	tb.ExporterPerfettoSlices.Add(context.Background(), 1)
+	tb.ExporterPerfettoValues.Add(context.Background(), 1)
 	AssertEqualExporterPerfettoBytes(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterPerfettoDroppedLogRecords(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterPerfettoDroppedSlices(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterPerfettoDroppedValues(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterPerfettoInvalidTimes(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterPerfettoLogRecords(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterPerfettoOverlappingTracks(t, testTel,
@@ -45,6 +58,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterPerfettoSlices(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterPerfettoValues(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 

@@ -25,7 +25,7 @@ type file struct {
 }
 
 func newFile(t testing.TB) *file {
-	f := &file{Writer: NewWriter(anyTracks), t: t}
+	f := &file{Writer: NewWriter(anyTracks, anyTracks), t: t}
 	f.process = f.Process(ProcessID{Service: "shop", PID: "42"}, func() string { return "host.name: here" })
 	return f
 }

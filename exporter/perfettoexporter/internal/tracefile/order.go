@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// kind is the kind of an event of a slice.
+// kind is the kind of an event.
 type kind uint8
 
 const (
@@ -17,10 +17,11 @@ const (
 	kindEnd
 )
 
-// event is an event of a slice, whose message is at an offset of the chunk's bodies.
+// event is an event of a slice, whose message is at an offset of the chunk's bodies. A value and an instant without a
+// slice are as the begin of a slice without length.
 type event struct {
 	time, start, end uint64 // of the event, and of its slice
-	slice            uint32 // the number of the slice in the chunk: callers have higher ones
+	slice            uint32 // the number of the slice in the chunk, from 1: callers have higher ones
 	offset, size     uint32
 	track            uint32
 	kind             kind

@@ -27,13 +27,15 @@ const (
 
 // Field numbers of TrackEvent.
 const (
-	fieldCategoryIID       = 3
-	fieldDebugAnnotation   = 4
-	fieldType              = 9
-	fieldNameIID           = 10
-	fieldTrackUUID         = 11
-	fieldSourceLocationIID = 34
-	fieldFlowID            = 47
+	fieldCategoryIID        = 3
+	fieldDebugAnnotation    = 4
+	fieldType               = 9
+	fieldNameIID            = 10
+	fieldTrackUUID          = 11
+	fieldCounterValue       = 30
+	fieldSourceLocationIID  = 34
+	fieldDoubleCounterValue = 44
+	fieldFlowID             = 47
 )
 
 // TrackEvent.Type.
@@ -41,6 +43,7 @@ const (
 	typeSliceBegin = 1
 	typeSliceEnd   = 2
 	typeInstant    = 3
+	typeCounter    = 4
 )
 
 // Field numbers of InternedData.
@@ -76,14 +79,16 @@ const (
 	fieldStringValueIID    = 17
 )
 
-// Field numbers of TrackDescriptor, ProcessDescriptor, ThreadDescriptor.
+// Field numbers of TrackDescriptor, ProcessDescriptor, ThreadDescriptor, CounterDescriptor.
 const (
-	fieldUUID        = 1
-	fieldTrackName   = 2
-	fieldProcess     = 3
-	fieldThread      = 4
-	fieldParentUUID  = 5
-	fieldDescription = 14
+	fieldUUID         = 1
+	fieldTrackName    = 2
+	fieldProcess      = 3
+	fieldThread       = 4
+	fieldParentUUID   = 5
+	fieldCounter      = 8
+	fieldDescription  = 14
+	fieldSiblingMerge = 15
 
 	fieldProcessPID  = 1
 	fieldProcessName = 6
@@ -91,6 +96,19 @@ const (
 	fieldThreadPID  = 1
 	fieldThreadTID  = 2
 	fieldThreadName = 5
+
+	fieldUnit     = 3
+	fieldUnitName = 6
+)
+
+// siblingMergeNone is SIBLING_MERGE_BEHAVIOR_NONE. Readers would join tracks with the same name otherwise, and move
+// instants out of their slices.
+const siblingMergeNone = 2
+
+// CounterDescriptor.Unit. Viewers scale these two.
+const (
+	unitTimeNanoseconds = 1
+	unitSizeBytes       = 3
 )
 
 // Field numbers of ClockSnapshot and ClockSnapshot.Clock.

@@ -16,7 +16,8 @@ type Process struct {
 	// recent is the thread of the last slice.
 	recent *Thread
 	// lanes are the tracks of slices without a thread.
-	lanes []*track
+	lanes    []*track
+	counters map[string]*Counter
 }
 
 // Thread is a thread of a process: its track, and further ones for slices that do not fit.
@@ -25,7 +26,10 @@ type Thread struct {
 	lanes []*track
 }
 
-// Name returns the name of the thread, which is that of its first slice.
+// Counter is a track of values.
+type Counter struct{ *track }
+
+// Name returns the name of the thread: the first one that is not empty.
 func (t *Thread) Name() string { return t.lanes[0].name }
 
 // track is a track of a file.
@@ -53,6 +57,7 @@ type tracks struct {
 	processes map[ProcessID]*Process
 	pids      map[int32]bool
 	all       []*track
+	counters  int
 	intervals int
 }
 
@@ -71,7 +76,7 @@ func (w *Writer) Process(id ProcessID, details func() string) *Process {
 	if p, ok := w.tracks.processes[id]; ok {
 		return p
 	}
-	p := &Process{pid: w.tracks.pid(id.PID), threads: map[int64]*Thread{}}
+	p := &Process{pid: w.tracks.pid(id.PID), threads: map[int64]*Thread{}, counters: map[string]*Counter{}}
 	name, description := text(id.Service, maxNameBytes), text(details(), maxValueBytes)
 	p.track = w.tracks.add(nil, name, func(b []byte) []byte {
 		b, process := begin(b, fieldProcess)
@@ -98,33 +103,82 @@ func (t *tracks) pid(own string) int32 {
 	return pid
 }
 
-// Thread returns a thread of the process. Its name is that of the first slice.
+// Thread returns a thread of the process. Its name is the first one that is not empty.
 func (w *Writer) Thread(p *Process, id int64, name string) *Thread {
-	if p.recent != nil && p.recent.id == id {
-		return p.recent
+	t := p.recent
+	if t == nil || t.id != id {
+		var ok bool
+		if t, ok = p.threads[id]; !ok {
+			t = w.newThread(p, id)
+			p.threads[id] = t
+		}
+		p.recent = t
 	}
-	t, ok := p.threads[id]
-	if !ok {
-		named := text(name, maxNameBytes)
-		t = &Thread{id: id}
-		t.lanes = append(t.lanes, w.tracks.add(p.track, named, func(b []byte) []byte {
-			b, thread := begin(b, fieldThread)
-			b = appendUint(b, fieldThreadPID, uint64(p.pid))
-			b = appendUint(b, fieldThreadTID, uint64(id))
-			if named != "" {
-				b = appendString(b, fieldThreadName, named)
-			}
-			return thread.end(b)
-		}))
-		p.threads[id] = t
+	if own := t.lanes[0]; own.name == "" && name != "" {
+		own.name, own.described = text(name, maxNameBytes), 0
 	}
-	p.recent = t
 	return t
 }
 
-// named describes a track that has only a name.
+func (w *Writer) newThread(p *Process, id int64) *Thread {
+	var own *track
+	own = w.tracks.add(p.track, "", func(b []byte) []byte {
+		b, thread := begin(b, fieldThread)
+		b = appendUint(b, fieldThreadPID, uint64(p.pid))
+		b = appendUint(b, fieldThreadTID, uint64(id))
+		if own.name != "" {
+			b = appendString(b, fieldThreadName, own.name)
+		}
+		return thread.end(b)
+	})
+	return &Thread{id: id, lanes: []*track{own}}
+}
+
+// CounterID describes a counter. Its name is unique in the process.
+type CounterID struct{ Name, Unit, Description string }
+
+// Units of UCUM that viewers scale.
+const (
+	unitBytes       = "By"
+	unitNanoseconds = "ns"
+)
+
+// Counter returns a counter of the process. It is nil if the counter is new, and the file already has as many as allowed.
+func (w *Writer) Counter(p *Process, id CounterID) *Counter {
+	if c, ok := p.counters[id.Name]; ok {
+		return c
+	}
+	if w.tracks.counters >= w.maxCounters {
+		return nil
+	}
+	w.tracks.counters++
+	name, unit, description := text(id.Name, maxNameBytes), text(id.Unit, maxNameBytes), text(id.Description, maxNameBytes)
+	c := &Counter{w.tracks.add(p.track, name, func(b []byte) []byte {
+		b, counter := begin(appendString(b, fieldTrackName, name), fieldCounter)
+		switch unit {
+		case "":
+		case unitBytes:
+			b = appendUint(b, fieldUnit, unitSizeBytes)
+		case unitNanoseconds:
+			b = appendUint(b, fieldUnit, unitTimeNanoseconds)
+		default:
+			b = appendString(b, fieldUnitName, unit)
+		}
+		b = counter.end(b)
+		if description != "" {
+			b = appendString(b, fieldDescription, description)
+		}
+		return b
+	})}
+	p.counters[id.Name] = c
+	return c
+}
+
+// named describes a track for slices that has only a name.
 func named(name string) func([]byte) []byte {
-	return func(b []byte) []byte { return appendString(b, fieldTrackName, name) }
+	return func(b []byte) []byte {
+		return appendUint(appendString(b, fieldTrackName, name), fieldSiblingMerge, siblingMergeNone)
+	}
 }
 
 // trackOf returns the track that accepts a slice, and occupies the slice's time there.
@@ -190,17 +244,17 @@ func (w *Writer) trackOfProcess(p *Process, x *interval, trace uint64) *track {
 	return to
 }
 
-// Crowded reports whether the file has as many tracks as allowed, or its tracks need too much memory. Then the next
-// chunk should begin a new file, after Reset.
+// Crowded reports whether the file has as many tracks as allowed, counters apart, or its tracks need too much memory. Then
+// the next chunk should begin a new file, after Reset.
 func (w *Writer) Crowded() bool {
-	return len(w.tracks.all) >= w.maxTracks || w.tracks.intervals > maxIntervals
+	return len(w.tracks.all)-w.tracks.counters >= w.maxTracks || w.tracks.intervals > maxIntervals
 }
 
 // maxIntervals bounds the memory of all lanes to about 40 MB.
 const maxIntervals = 1_000_000
 
-// Reset forgets all tracks. The next chunk must begin a new file, because tracks get the same numbers again. Processes
-// and threads from before must not be used.
+// Reset forgets all tracks. The next chunk must begin a new file, because tracks get the same numbers again. Processes,
+// threads and counters from before must not be used.
 func (w *Writer) Reset() {
 	w.tracks = newTracks()
 	w.chunk = 0

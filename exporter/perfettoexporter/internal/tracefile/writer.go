@@ -17,16 +17,18 @@ const chunkBytes = 128 << 10
 
 // Writer makes the records of a file. It is for one goroutine at a time.
 type Writer struct {
-	maxTracks int
-	tracks    tracks
+	maxTracks, maxCounters int
+	tracks                 tracks
 	// chunk is the number of the current one. The first is 1.
 	chunk uint32
 	// overlapping counts the tracks for slices that do not fit into their thread's.
 	overlapping int64
 
-	// Of the current chunk: its events, their messages, interned data and descriptors.
+	// Of the current chunk: its events, their messages, interned data and descriptors. The number is that of the last
+	// slice, value or instant without a slice.
 	events      []event
-	slices      uint32
+	number      uint32
+	content     Content
 	bodies      []byte
 	interned    []byte
 	descriptors []byte
@@ -47,21 +49,22 @@ type Writer struct {
 	record     []byte
 }
 
-// NewWriter makes a writer for files with at most so many tracks.
-func NewWriter(maxTracks int) *Writer {
+// NewWriter makes a writer for files with at most so many counters, and so many other tracks.
+func NewWriter(maxTracks, maxCounters int) *Writer {
 	compressor, _ := zlib.NewWriterLevel(nil, compressionLevel) // the level is valid
 	strings := func(f protowire.Number, most int) interned {
 		return interned{field: f, most: most, ids: map[string]uint64{}}
 	}
 	return &Writer{
-		maxTracks:  maxTracks,
-		tracks:     newTracks(),
-		names:      strings(fieldEventNames, maxNameBytes),
-		categories: strings(fieldEventCategories, maxNameBytes),
-		keys:       strings(fieldAnnotationNames, maxNameBytes),
-		values:     strings(fieldAnnotationValues, maxValueBytes),
-		locations:  locations{},
-		zlib:       compressor,
+		maxTracks:   maxTracks,
+		maxCounters: maxCounters,
+		tracks:      newTracks(),
+		names:       strings(fieldEventNames, maxNameBytes),
+		categories:  strings(fieldEventCategories, maxNameBytes),
+		keys:        strings(fieldAnnotationNames, maxNameBytes),
+		values:      strings(fieldAnnotationValues, maxValueBytes),
+		locations:   locations{},
+		zlib:        compressor,
 	}
 }
 
@@ -77,23 +80,23 @@ type Slice struct {
 	Trace uint64
 }
 
+// Content is the number of things in a chunk.
+type Content struct{ Slices, Values, LogRecords int }
+
 // LatestTime is the latest time that readers accept.
 const LatestTime = math.MaxInt64
 
 // Begin adds a slice to the chunk: of a thread, or of a process without one. The methods that add fields then apply to
 // it, until the next event. Slices of a thread arrive callees first: others get tracks beside the thread's.
 func (w *Writer) Begin(p *Process, t *Thread, s Slice) {
-	w.close()
-	if len(w.events) == 0 {
-		w.chunk++
-	}
+	w.next()
+	w.content.Slices++
 	s.End = max(s.Start, s.End)
 	x := interval{start: s.Start, end: s.End, self: s.Self, parent: s.Parent, chunk: w.chunk}
 	on := w.trackOf(p, t, &x, s.Trace)
 	w.describe(on)
-	w.slices++
-	w.events = append(w.events, event{time: s.End, start: s.Start, end: s.End, slice: w.slices, track: on.uuid, kind: kindEnd})
-	w.last = event{time: s.Start, start: s.Start, end: s.End, slice: w.slices, track: on.uuid, kind: kindBegin}
+	w.events = append(w.events, event{time: s.End, start: s.Start, end: s.End, slice: w.number, track: on.uuid, kind: kindEnd})
+	w.last = event{time: s.Start, start: s.Start, end: s.End, slice: w.number, track: on.uuid, kind: kindBegin}
 	w.openEvent(w.last, typeSliceBegin, s.Name)
 }
 
@@ -107,6 +110,53 @@ func (w *Writer) Instant(p *Process, name string, time uint64) {
 		of.start, of.end, of.track = time, time, p.uuid
 	}
 	w.openEvent(of, typeInstant, name)
+}
+
+// LogRecord adds an instant to the chunk: of a thread, or of a process without one.
+func (w *Writer) LogRecord(p *Process, t *Thread, name string, time uint64) {
+	w.next()
+	w.content.LogRecords++
+	on := p.track
+	if t != nil {
+		on = t.lanes[0]
+	}
+	w.describe(on)
+	w.openEvent(w.alone(on, time, kindInstant), typeInstant, name)
+}
+
+// Int adds a value of a counter to the chunk.
+func (w *Writer) Int(c *Counter, time uint64, v int64) {
+	w.value(c, time)
+	w.bodies = appendUint(w.bodies, fieldCounterValue, uint64(v))
+}
+
+// Double adds a value of a counter to the chunk.
+func (w *Writer) Double(c *Counter, time uint64, v float64) {
+	w.value(c, time)
+	w.bodies = appendDouble(w.bodies, fieldDoubleCounterValue, v)
+}
+
+func (w *Writer) value(c *Counter, time uint64) {
+	w.next()
+	w.content.Values++
+	w.describe(c.track)
+	w.open = w.alone(c.track, time, kindBegin)
+	w.open.offset = uint32(len(w.bodies))
+	w.bodies = appendUint(appendUint(w.bodies, fieldType, typeCounter), fieldTrackUUID, uint64(c.uuid))
+}
+
+// next closes the last event, and begins a slice, a value or an instant without a slice.
+func (w *Writer) next() {
+	w.close()
+	if w.number == 0 {
+		w.chunk++
+	}
+	w.number++
+}
+
+// alone is an event without a slice.
+func (w *Writer) alone(on *track, time uint64, of kind) event {
+	return event{time: time, start: time, end: time, slice: w.number, track: on.uuid, kind: of}
 }
 
 func (w *Writer) openEvent(e event, eventType uint64, name string) {
@@ -223,8 +273,8 @@ func (w *Writer) Full() bool {
 	return len(w.bodies)+len(w.interned)+len(w.events)*(bytesOfEnd+bytesAround)/2 >= chunkBytes
 }
 
-// Slices returns the number of slices in the chunk.
-func (w *Writer) Slices() int { return int(w.slices) }
+// Content returns the number of things in the chunk.
+func (w *Writer) Content() Content { return w.content }
 
 // Tracks returns the number of tracks of the file.
 func (w *Writer) Tracks() int { return len(w.tracks.all) }
@@ -252,7 +302,7 @@ func (w *Writer) Record() ([]byte, error) {
 }
 
 func (w *Writer) clearChunk() {
-	w.events, w.slices = w.events[:0], 0
+	w.events, w.number, w.content = w.events[:0], 0, Content{}
 	w.bodies, w.interned, w.descriptors = w.bodies[:0], w.interned[:0], w.descriptors[:0]
 	for _, in := range []*interned{&w.names, &w.categories, &w.keys, &w.values} {
 		clear(in.ids)

@@ -47,7 +47,10 @@ func withTraceFile(config string) string {
 func TestTraceFilesOfCapturesHaveTheirSpansValuesAndLogRecords(t *testing.T) {
 	t.Parallel()
 	for name, play := range map[string]func(t *testing.T) *kit.Collector{
-		"bytefrog maven": func(t *testing.T) *kit.Collector { return bytefrogToTraceFile(t, "maven") },
+		"bytefrog maven": func(t *testing.T) *kit.Collector {
+			traceprocessor.Require(t) // the tests of the exporter compare it with this project's reader
+			return bytefrogToTraceFile(t, "maven")
+		},
 		"bytefrog shop":  func(t *testing.T) *kit.Collector { return bytefrogToTraceFile(t, "shop") },
 		"lttng cyg1":     func(t *testing.T) *kit.Collector { return lttngToTraceFile(t, "cyg1") },
 		"lttng cygok":    func(t *testing.T) *kit.Collector { return lttngToTraceFile(t, "cygok") },
@@ -58,7 +61,10 @@ func TestTraceFilesOfCapturesHaveTheirSpansValuesAndLogRecords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := play(t)
-			assert.Zero(t, c.Metric(t, "otelcol_exporter_perfetto_overlapping_tracks"))
+			// Arthas' trees have no exact times, so they may overlap.
+			if name != "arthas" {
+				assert.Zero(t, c.Metric(t, "otelcol_exporter_perfetto_overlapping_tracks"))
+			}
 			c.Stop(t)
 			want := writtenBeside(t, c)
 			require.NotEmpty(t, want.slices)
@@ -115,7 +121,8 @@ type drawing struct {
 	slices, values, logs []string
 	// threads are the possible names of each thread. A file has one of them.
 	threads map[string][]string
-	flows   int
+	// flows is the number of arrows. The captures have links only where a trace was cut: the call is inside its caller.
+	flows int
 }
 
 func (want drawing) compare(t *testing.T, got drawing) {
@@ -166,21 +173,26 @@ func drawnLog(at int64, thread, severity, body string) string {
 	return fmt.Sprintf("%020d %s: %s %.100q", at, thread, severity, body)
 }
 
-func textOf(m pcommon.Map, key string) string {
-	v, _ := m.Get(key)
-	return v.AsString()
+func attributeText(m pcommon.Map, key string) string {
+	if v, ok := m.Get(key); ok {
+		return v.AsString()
+	}
+	return ""
 }
 
 // threadOf returns the thread of a span or a log record, and remembers its name.
 func (want *drawing) threadOf(resource pcommon.Resource, attributes pcommon.Map) string {
-	pid, _ := resource.Attributes().Get("process.pid")
-	process := cmp.Or(textOf(resource.Attributes(), "service.name"), "unknown_service")
+	pid := int64(0)
+	if v, ok := resource.Attributes().Get("process.pid"); ok {
+		pid = v.Int()
+	}
+	process := cmp.Or(attributeText(resource.Attributes(), "service.name"), "unknown_service")
 	id, ok := attributes.Get("thread.id")
 	if !ok {
-		return ofThread(process, pid.Int(), noThread)
+		return ofThread(process, pid, noThread)
 	}
-	thread := ofThread(process, pid.Int(), strconv.FormatInt(id.Int(), 10))
-	want.threads[thread] = append(want.threads[thread], textOf(attributes, "thread.name"))
+	thread := ofThread(process, pid, strconv.FormatInt(id.Int(), 10))
+	want.threads[thread] = append(want.threads[thread], attributeText(attributes, "thread.name"))
 	return thread
 }
 
@@ -207,7 +219,7 @@ func writtenBeside(t *testing.T, c *kit.Collector) (want drawing) {
 	for _, s := range spans {
 		call := drawnCall{
 			start: int64(s.StartTimestamp()), duration: int64(s.EndTimestamp() - s.StartTimestamp()), name: s.Name(), thread: s.thread,
-			function: textOf(s.Attributes(), "code.function.name"), truncated: textOf(s.Attributes(), "callbraid.truncated"),
+			function: attributeText(s.Attributes(), "code.function.name"), truncated: attributeText(s.Attributes(), "callbraid.truncated"),
 			failed: s.Status().Code() == ptrace.StatusCodeError,
 		}
 		for at := s; ; call.depth++ {
@@ -225,11 +237,6 @@ func writtenBeside(t *testing.T, c *kit.Collector) (want drawing) {
 		for _, event := range s.Events().All() {
 			instant := drawnCall{start: int64(event.Timestamp()), depth: call.depth + 1, name: event.Name(), thread: s.thread}
 			want.slices = append(want.slices, instant.String())
-		}
-		for _, link := range s.Links().All() {
-			if _, ok := byID[link.SpanID()]; ok {
-				want.flows++
-			}
 		}
 	}
 	want.addLogs(t, c)
@@ -265,7 +272,7 @@ func (want *drawing) addValues(t *testing.T, c *kit.Collector) {
 		metrics, err := new(pmetric.JSONUnmarshaler).UnmarshalMetrics(line)
 		require.NoError(t, err)
 		for _, resource := range metrics.ResourceMetrics().All() {
-			process := cmp.Or(textOf(resource.Resource().Attributes(), "service.name"), "unknown_service")
+			process := cmp.Or(attributeText(resource.Resource().Attributes(), "service.name"), "unknown_service")
 			for _, scope := range resource.ScopeMetrics().All() {
 				for _, m := range scope.Metrics().All() {
 					want.addMetric(process, m)

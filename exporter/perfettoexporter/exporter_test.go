@@ -238,6 +238,11 @@ func TestACallOfAnotherServiceAndALinkAreFlows(t *testing.T) {
 	require.NoError(t, b.consumeTraces(t.Context(), message("client", span(1, 0, 10, 40, kind(ptrace.SpanKindClient)))))
 	require.NoError(t, b.consumeTraces(t.Context(), message("other", span(3, 0, 50, 60, linkTo(4)))))
 	require.NoError(t, b.consumeTraces(t.Context(), message("other", span(4, 0, 45, 70))))
+	cut := func(s ptrace.Span) {
+		linkTo(6)(s)
+		s.Links().At(0).Attributes().PutStr("callbraid.link", "continuation")
+	}
+	require.NoError(t, b.consumeTraces(t.Context(), message("cut", span(5, 0, 80, 90, cut), span(6, 0, 75, 95))))
 	require.NoError(t, b.shutdown(t.Context()))
 	flows := map[string][]uint64{}
 	for _, s := range readAll(t, path)[0].Slices {
@@ -247,6 +252,8 @@ func TestACallOfAnotherServiceAndALinkAreFlows(t *testing.T) {
 	assert.Equal(t, flows["b"], flows["c"], "the call")
 	assert.Len(t, flows["d"], 1)
 	assert.Equal(t, flows["d"], flows["e"], "the link")
+	assert.Empty(t, flows["f"], "the call is inside its caller")
+	assert.Empty(t, flows["g"])
 }
 
 func TestWaitingLinksAreBounded(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 //   - The call of another service has the calling span's ID as its flow, on both sides, whichever arrives first.
 //   - A link has a flow of its own. It waits for the linked span, if that arrives later. A linked span of kind
 //     PRODUCER or CLIENT also has its own ID as flow, so it may arrive earlier.
+//   - A link at which a trace was cut has no flow, because the call is drawn inside its caller.
 
 // maxWaitingLinks is the number of links that wait for their span, and of those that are forgotten next.
 const maxWaitingLinks = 10_000
@@ -60,6 +61,9 @@ func (r *reader) readFlows(span ptrace.Span) {
 		}
 	}
 	for n, link := range span.Links().All() {
+		if isCut(link) {
+			continue
+		}
 		if span.Kind() == ptrace.SpanKindConsumer {
 			r.writer.Flow(flowOf(link.SpanID()))
 		}

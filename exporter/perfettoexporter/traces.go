@@ -399,11 +399,17 @@ func parentOf(span ptrace.Span) (parent tracefile.Key, isRoot bool) {
 		return keyOf(span.TraceID(), id), false
 	}
 	for _, link := range span.Links().All() {
-		if _, ok := link.Attributes().Get(attributeLink); ok {
+		if isCut(link) {
 			return keyOf(link.TraceID(), link.SpanID()), true
 		}
 	}
 	return 0, true
+}
+
+// isCut reports whether a trace was cut at a link, which has the caller.
+func isCut(link ptrace.SpanLink) bool {
+	_, ok := link.Attributes().Get(attributeLink)
+	return ok
 }
 
 // isCalledRemotely reports whether the parent is in another process. The flags have it, or the kind of spans from older

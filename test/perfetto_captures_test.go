@@ -23,8 +23,8 @@ import (
 
 	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/perfettofile"
+	"github.com/callbraid/callbraid/internal/testkit/traceprocessor"
 	"github.com/callbraid/callbraid/test/kit"
-	"github.com/callbraid/callbraid/test/kit/traceprocessor"
 )
 
 // Trace files of captures have the spans, values and log records that the collector also wrote to other files: as this
@@ -51,12 +51,12 @@ func TestTraceFilesOfCapturesHaveTheirSpansValuesAndLogRecords(t *testing.T) {
 			traceprocessor.Require(t) // the tests of the exporter compare it with this project's reader
 			return bytefrogToTraceFile(t, "maven")
 		},
-		"bytefrog shop":  func(t *testing.T) *kit.Collector { return bytefrogToTraceFile(t, "shop") },
-		"lttng cyg1":     func(t *testing.T) *kit.Collector { return lttngToTraceFile(t, "cyg1") },
-		"lttng cygok":    func(t *testing.T) *kit.Collector { return lttngToTraceFile(t, "cygok") },
-		"lttng jul1":     func(t *testing.T) *kit.Collector { return lttngToTraceFile(t, "jul1") },
-		"rbkit":          rbkitToTraceFile,
-		"arthas":         arthasToTraceFile,
+		"bytefrog shop": func(t *testing.T) *kit.Collector { return bytefrogToTraceFile(t, "shop") },
+		"lttng cyg1":    func(t *testing.T) *kit.Collector { return lttngToTraceFile(t, "cyg1") },
+		"lttng cygok":   func(t *testing.T) *kit.Collector { return lttngToTraceFile(t, "cygok") },
+		"lttng jul1":    func(t *testing.T) *kit.Collector { return lttngToTraceFile(t, "jul1") },
+		"rbkit":         rbkitToTraceFile,
+		"arthas":        arthasToTraceFile,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

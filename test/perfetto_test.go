@@ -4,7 +4,9 @@
 package test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -68,4 +70,45 @@ func TestPerfettoFilesHaveAllCallsAfterAKill(t *testing.T) {
 	require.Len(t, backups, 1)
 	_, err = perfettofile.Open(backups[0])
 	require.NoError(t, err)
+}
+
+// A collector is killed while it writes, again and again. The next start cuts a torn chunk off, so all files are whole, and
+// each has the spans that were counted as written.
+func TestPerfettoFilesAreWholeAfterKillsUnderLoad(t *testing.T) {
+	t.Parallel()
+	const kills = 5
+	directory := t.TempDir()
+	path := filepath.Join(directory, "spans.perfetto-trace")
+	start := func() (c *kit.Collector, endpoint string) {
+		endpoint = testkit.Address(t)
+		return kit.Start(t, pipeline(endpoint, "agent: {data_connections: 2}", "", fmt.Sprintf("perfetto: {path: %q, flush_interval: 10ms}", path))), endpoint
+	}
+	written := 0.0
+	for n := range kills {
+		c, endpoint := start()
+		load := exec.CommandContext(t.Context(), kit.AgentSim(t), "bytefrog", "load", "--endpoint", endpoint, "--threads", "8", "--seed", fmt.Sprint(n))
+		require.NoError(t, load.Start())
+		c.AwaitMetric(t, float64(10_000+1000*n), "otelcol_exporter_perfetto_slices")
+		written += c.Metric(t, "otelcol_exporter_perfetto_slices")
+		c.Kill()
+		require.NoError(t, load.Process.Kill())
+		_ = load.Wait() // it was killed
+	}
+	c, _ := start()
+	c.Stop(t)
+	files, err := filepath.Glob(filepath.Join(directory, "spans*.perfetto-trace"))
+	require.NoError(t, err)
+	found := 0
+	for _, file := range files {
+		read, err := perfettofile.Open(file)
+		require.NoError(t, err)
+		for _, s := range read.Slices {
+			require.False(t, s.Open)
+			if !s.Instant {
+				found++
+			}
+		}
+	}
+	assert.Len(t, files, kills+1, "one for each kill, and the empty one of the last start")
+	assert.GreaterOrEqual(t, float64(found), written)
 }

@@ -3,8 +3,9 @@
 
 //go:generate mdatagen metadata.yaml
 
-// Package perfettoexporter writes spans to trace files that Perfetto's viewer and trace processor open.
+// Package perfettoexporter writes spans, metrics and log records to trace files that Perfetto's viewer and trace processor
+// open.
 //
-// traces.go reads spans, and exporter.go counts, logs, and writes chunks of them to the file. internal/tracefile knows
+// traces.go, metrics.go and logs.go read the signals, which shared.go brings to one file. exporter.go counts, logs, and writes chunks of them to the file. internal/tracefile knows
 // the format, and internal/componentkit/recordfile keeps the chunks of the file whole.
 package perfettoexporter

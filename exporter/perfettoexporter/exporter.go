@@ -204,7 +204,7 @@ func (e *perfetto) dropValues(ctx context.Context, values int, reason string) {
 }
 
 // roomForChunk is more than a chunk takes.
-const roomForChunk = 256 << 10
+const roomForChunk = 640 << 10
 
 // fileIsOver returns why the next chunk must begin a new file, or nothing. It is called between two chunks.
 func (e *perfetto) fileIsOver() string {

@@ -268,6 +268,8 @@ var claims = []claim{
 	page(0.36, "download of folded stacks", "folded"),
 	page(0.92, "download for speedscope", "speedscope"),
 	atMost(3.5, "perfetto: write spans", "copying them over their copies", at(traceFile, "WriteTraces/maven"), at(traceFile, "WriteTraces/maven_copied")),
-	below(4.4, "  size of a slice", "bytes", at(traceFile, "WriteTraces/maven").in("B/slice")),
+	figure("  the same", "M spans per CPU-second", at(traceFile, "WriteTraces/maven").in(eventsPerCPU)),
+	below(1.5, "  size of a slice", "bytes", at(traceFile, "WriteTraces/maven").in("B/slice")),
+	below(10, "  size of a slice of eight threads, with exact times", "bytes", at(traceFile, "WriteTraces/threads").in("B/slice")),
 	atMost(2.2, "otlp_json_file: write spans", "only making their JSON with pdata", at(jsonFile, "ConsumeTraces"), at(jsonFile, "MarshalTraces")),
 }

@@ -31,6 +31,8 @@ var dropped = []counter{
 	{"otelcol_connector_stack_pairing_dropped_samples", "connector", "profile samples of the connector"},
 	{"otelcol_processor_stack_pairing_dropped_spans", "processor", "spans of the processor"},
 	{"otelcol_exporter_perfetto_dropped_slices", "exporter", "spans of the exporter"},
+	{"otelcol_exporter_perfetto_dropped_log_records", "exporter", "log records of the exporter"},
+	{"otelcol_exporter_perfetto_dropped_values", "exporter", "values of metrics of the exporter"},
 	{"otelcol_exporter_send_failed_spans", "exporter", "spans of the exporter"},
 	{"otelcol_exporter_enqueue_failed_spans", "exporter", "spans for the queue of the exporter"},
 }

@@ -4,7 +4,7 @@
 // Package tracefile encodes slices, values of counters, and instants as records of a Perfetto trace file. It knows the
 // schema of TracePacket (Perfetto's protos/perfetto/trace) and no pdata, and it writes no file.
 //
-// A record is a chunk: about 128 KiB of packets, compressed into one packet. It contains everything that a reader
+// A record is a chunk: about 512 KiB of packets, compressed into one packet. It contains everything that a reader
 // needs for its events: the clock, the descriptors of its tracks, and its interned strings. So a lost chunk, a torn
 // file and a new file need no repair of the state.
 //

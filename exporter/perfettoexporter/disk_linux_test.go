@@ -45,7 +45,7 @@ func TestOnAFullDiskSpansAreDroppedAndTheFileStaysWhole(t *testing.T) {
 	assert.Equal(t, []string{"Dropped spans", "Spans are written again"}, lines[len(lines)-2:])
 }
 
-// A file system that only reads: a start says so, and what to do.
+// On a file system that only reads, a start fails, and its error has the remedy.
 func TestADirectoryThatCannotBeWrittenToIsAnErrorWithARemedy(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "spans.perfetto-trace")

@@ -65,6 +65,8 @@ func TestTheFlameGraphOfAMavenBuild(t *testing.T) {
 	t.Run("top", func(t *testing.T) { listsFunctions(t, b, site) })
 	t.Run("peek", func(t *testing.T) { peeks(t, b, site) })
 	t.Run("downloads", func(t *testing.T) { downloads(t, b, site) })
+	t.Run("speedscope shows the tree", func(t *testing.T) { showsTheTreeInSpeedscope(t, b, site) })
+	t.Run("speedscope shows a trace", func(t *testing.T) { showsATraceInSpeedscope(t, b, site) })
 	t.Run("a window", func(t *testing.T) { collectsAWindow(t, b, site, endpoint) })
 	t.Run("reset", func(t *testing.T) { resets(t, b, site) })
 
@@ -241,7 +243,7 @@ func downloads(t *testing.T, b *browser.Browser, site string) {
 	// The largest trace without dropped spans.
 	b.Do(t, chromedp.Evaluate[chromedp.Void](`{
 		const spans = a => Number(a.closest('tr').children[1].innerText); // none where some are gone
-		const links = Array.from(document.querySelectorAll("a[href*='/traces/']")).filter(a => spans(a) > 0);
+		const links = Array.from(document.querySelectorAll("a[href*='/traces/'][href$='.json']:not([href*='speedscope'])")).filter(a => spans(a) > 0);
 		links.sort((a, b) => spans(b) - spans(a));
 		links[0].id = 'whole';
 	}`), chromedp.Click(chromedp.CSS("#whole")))
@@ -270,6 +272,7 @@ func TestGoldenFilesOfTreeFormatsAreValid(t *testing.T) {
 	const golden = "../internal/call/treeformat/testdata/"
 	assertValid(t, "speedscope-file-format-schema.json", golden+"shop.speedscope.json")
 	assertValid(t, "speedscope-file-format-schema.json", golden+"allocations.speedscope.json")
+	assertValid(t, "speedscope-file-format-schema.json", golden+"checkout.speedscope.json")
 	assertValid(t, "chrome-trace-schema.json", golden+"checkout.trace.json")
 }
 
@@ -285,8 +288,57 @@ func collectsAWindow(t *testing.T, b *browser.Browser, site, endpoint string) {
 	<-played
 	assert.Equal(t, site+"/windows/1/", evaluate[string](t, b, `document.URL`))
 	assert.Contains(t, textOf(t, b, "body"), "A window of 5")
+	follow(t, b, "speedscope")
+	awaitProfile(t, b)
+	assert.Contains(t, strings.ToLower(evaluate[string](t, b, `document.URL`)), "windows%2f1%2f")
+	b.Do(t, chromedp.Navigate(site+"/windows/1/"))
 	follow(t, b, "the service")
 	assert.Regexp(t, `\b5(\.\d+)?s from`, textOf(t, b, "body"))
+}
+
+// awaitProfile waits until speedscope has drawn a profile. Then the page's title is the profile's.
+func awaitProfile(t testing.TB, b *browser.Browser) {
+	t.Helper()
+	awaitScript(t, b, "speedscope shows a profile", `document.title.endsWith(' - speedscope') && document.querySelectorAll('canvas').length >= 3`)
+}
+
+// functionsInSpeedscope are the functions in the list of speedscope's third view.
+func functionsInSpeedscope(t testing.TB, b *browser.Browser) string {
+	t.Helper()
+	b.Do(t, chromedp.Evaluate[chromedp.Void](
+		`Array.from(document.querySelectorAll('div')).findLast(e => e.innerText.endsWith('Sandwich') && e.children.length <= 1).click()`))
+	awaitScript(t, b, "functions are listed", `document.querySelectorAll('tr').length > 1`)
+	return textOf(t, b, "table")
+}
+
+// viewedTrace marks the link that opens the largest trace without dropped spans, on the page of a
+// service, and returns the root.
+const viewedTrace = `(() => {
+	const spans = a => Number(a.closest('tr').children[1].innerText); // none where some are gone
+	const links = Array.from(document.querySelectorAll("a[href*='speedscope/'][href*='traces']")).filter(a => spans(a) > 0);
+	links.sort((a, b) => spans(b) - spans(a));
+	links[0].id = 'viewed';
+	return links[0].closest('tr').children[0].innerText;
+})()`
+
+func showsTheTreeInSpeedscope(t *testing.T, b *browser.Browser, site string) {
+	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
+	follow(t, b, "speedscope")
+	awaitProfile(t, b)
+	assert.Equal(t, "maven - speedscope", evaluate[string](t, b, `document.title`))
+	b.Screenshot(t, "speedscope")
+	assert.Contains(t, functionsInSpeedscope(t, b), "Launcher.main (truncated)")
+	b.Screenshot(t, "speedscope-sandwich")
+}
+
+func showsATraceInSpeedscope(t *testing.T, b *browser.Browser, site string) {
+	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
+	root := evaluate[string](t, b, viewedTrace)
+	b.Leave(t, chromedp.Click(chromedp.CSS("#viewed")))
+	awaitProfile(t, b)
+	assert.Regexp(t, `^trace [0-9a-f]{32} - speedscope$`, evaluate[string](t, b, `document.title`))
+	b.Screenshot(t, "speedscope-trace")
+	assert.Contains(t, functionsInSpeedscope(t, b), root)
 }
 
 func resets(t *testing.T, b *browser.Browser, site string) {
@@ -340,6 +392,11 @@ service: {pipelines: {traces: {receivers: [otlp], exporters: [flame_graph]}}}
 		assert.Contains(t, textOf(t, b, "#rows"), name)
 		b.Do(t, chromedp.Navigate(strings.Replace(address, "flamegraph", "peek", 1)))
 		assert.Contains(t, textOf(t, b, "#content"), name)
+		b.Do(t, chromedp.Navigate(strings.Replace(address, "ui/flamegraph", "", 1)))
+		follow(t, b, "speedscope")
+		awaitProfile(t, b)
+		assert.Equal(t, name+" - speedscope", evaluate[string](t, b, `document.title`))
+		assert.Contains(t, functionsInSpeedscope(t, b), name)
 		assert.True(t, evaluate[bool](t, b, `window.harmed === undefined`), name)
 	}
 	assert.Empty(t, b.Errors())

@@ -5,11 +5,9 @@ package treeformat
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/hex"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"time"
 
@@ -28,7 +26,7 @@ import (
 // Times are microseconds since the trace's start, which is "start" in the file.
 func WriteChromeTrace(w io.Writer, id calltree.TraceID, spans []calltree.KeptSpan) error {
 	sortForNesting(spans)
-	f := chromeFile{out: bufio.NewWriter(w), processes: map[process]int64{}, lanes: map[thread][]*lane{}}
+	f := chromeFile{out: bufio.NewWriter(w), processes: map[process]int64{}}
 	if len(spans) > 0 {
 		f.start = spans[0].Start
 	}
@@ -44,62 +42,13 @@ func WriteChromeTrace(w io.Writer, id calltree.TraceID, spans []calltree.KeptSpa
 	return f.out.Flush() // Flush returns all errors of writing
 }
 
-// sortForNesting sorts spans so that an enclosing span is before those inside it.
-func sortForNesting(spans []calltree.KeptSpan) {
-	slices.SortFunc(spans, func(a, b calltree.KeptSpan) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
-	})
-}
-
-// process is an instance of a service.
-type process struct{ service, instance string }
-
-// thread is a thread of a process. An ID identifies it, with any names, or its name if it has
-// no ID.
-type thread struct {
-	process process
-	id      int64
-	name    string
-}
-
-func threadOf(s *calltree.KeptSpan) thread {
-	of := process{s.Service, s.Instance}
-	if s.Thread != 0 {
-		return thread{process: of, id: s.Thread}
-	}
-	return thread{process: of, name: s.ThreadName}
-}
-
-// lane is a thread of the file. Two of its spans are nested or do not overlap.
-type lane struct {
-	id   int64
-	ends []int64 // of the open spans, the innermost last
-}
-
-// admits reports whether the lane can have a span, and adds it then.
-func (l *lane) admits(start, end int64) bool {
-	for len(l.ends) > 0 && l.ends[len(l.ends)-1] <= start {
-		l.ends = l.ends[:len(l.ends)-1]
-	}
-	if len(l.ends) > 0 && l.ends[len(l.ends)-1] < end {
-		return false
-	}
-	l.ends = append(l.ends, end)
-	return true
-}
-
-// mostLanes is the largest number of threads in the file for one thread. Further spans are on the
-// last one, and may look as if they were nested.
-const mostLanes = 256
-
 // chromeFile is a file that is being written.
 type chromeFile struct {
 	out       *bufio.Writer
 	start     int64
 	events    bool // the file has an event already
 	processes map[process]int64
-	lanes     map[thread][]*lane
-	threads   int64 // number of threads in the file
+	lanes     lanes
 }
 
 // text, quoted and micros drop errors of writing: Flush returns them.
@@ -161,45 +110,18 @@ func (f *chromeFile) process(p process) int64 {
 	if !ok {
 		id = int64(len(f.processes) + 1)
 		f.processes[p] = id
-		name := Name(p.service)
-		if p.instance != "" {
-			name += " (" + Printable(p.instance) + ")"
-		}
-		f.metadata("process_name", name, id, 0)
+		f.metadata("process_name", processName(p), id, 0)
 	}
 	return id
 }
 
-// lane returns the lane of a span.
+// lane returns the lane of a span. The first call for a lane writes its name.
 func (f *chromeFile) lane(process int64, s *calltree.KeptSpan, end int64) *lane {
-	key := threadOf(s)
-	for _, l := range f.lanes[key] {
-		if l.admits(s.Start, end) {
-			return l
-		}
+	l, isNew := f.lanes.of(s, end)
+	if isNew {
+		f.metadata("thread_name", threadName(s), process, l.id)
 	}
-	if lanes := f.lanes[key]; len(lanes) == mostLanes {
-		return lanes[mostLanes-1]
-	}
-	f.threads++
-	l := &lane{id: f.threads}
-	l.admits(s.Start, end)
-	f.lanes[key] = append(f.lanes[key], l)
-	f.metadata("thread_name", threadName(s), process, l.id)
 	return l
-}
-
-// threadName returns the name of a span's thread.
-func threadName(s *calltree.KeptSpan) string {
-	switch {
-	case s.Thread == 0 && s.ThreadName == "":
-		return "calls"
-	case s.ThreadName == "":
-		return fmt.Sprintf("thread %d", s.Thread)
-	case s.Thread == 0:
-		return Printable(s.ThreadName)
-	}
-	return fmt.Sprintf("%s (%d)", Printable(s.ThreadName), s.Thread)
 }
 
 func (f *chromeFile) metadata(kind, name string, process, thread int64) {

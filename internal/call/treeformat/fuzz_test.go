@@ -41,7 +41,12 @@ func FuzzNames(f *testing.F) {
 		assert.True(t, json.Valid(b.Bytes()) && utf8.Valid(b.Bytes()))
 
 		b.Reset()
-		require.NoError(t, WriteChromeTrace(&b, calltree.TraceID{}, []calltree.KeptSpan{{Function: function, Service: service, File: file, ThreadName: file}}))
+		spans := []calltree.KeptSpan{{Function: function, Service: service, File: file, ThreadName: file}}
+		require.NoError(t, WriteSpeedscopeTrace(&b, calltree.TraceID{}, spans))
+		assert.True(t, json.Valid(b.Bytes()) && utf8.Valid(b.Bytes()))
+
+		b.Reset()
+		require.NoError(t, WriteChromeTrace(&b, calltree.TraceID{}, spans))
 		assert.True(t, json.Valid(b.Bytes()) && utf8.Valid(b.Bytes()))
 	})
 }

@@ -28,11 +28,7 @@ type speedscopeProfile struct {
 // omitted.
 func WriteSpeedscope(w io.Writer, s calltree.Snapshot) error {
 	f := speedscopeFile{out: bufio.NewWriter(w), nodes: s.Nodes, frames: map[place]int{}}
-	f.text(`{"$schema":`)
-	f.string(speedscopeSchema)
-	f.text(`,"exporter":"callbraid","name":`)
-	f.string(Name(s.Service))
-	f.text(`,"activeProfileIndex":0,"shared":{"frames":[`)
+	f.begin(Name(s.Service))
 	f.writeFrames()
 	f.text(`]},"profiles":[`)
 	for i, p := range speedscopeProfiles(s) {
@@ -85,6 +81,7 @@ type speedscopeFile struct {
 	out    *bufio.Writer
 	nodes  []calltree.Node
 	frames map[place]int // indexes in the table of frames
+	events bool          // the profile has an event already
 }
 
 // text, string and number drop errors of writing: Flush returns them.
@@ -109,32 +106,72 @@ func quoted(s string) []byte {
 	return b
 }
 
+// begin writes the beginning of a file up to its frames.
+func (f *speedscopeFile) begin(name string) {
+	f.text(`{"$schema":`)
+	f.string(speedscopeSchema)
+	f.text(`,"exporter":"callbraid","name":`)
+	f.string(name)
+	f.text(`,"activeProfileIndex":0,"shared":{"frames":[`)
+}
+
 func (f *speedscopeFile) writeFrames() {
 	for i := range f.nodes {
 		if f.failed() {
 			return
 		}
-		n := &f.nodes[i]
-		key := placeOf(n)
-		if _, ok := f.frames[key]; ok {
-			continue
-		}
-		if len(f.frames) > 0 {
-			f.text(",")
-		}
-		f.frames[key] = len(f.frames)
-		f.text(`{"name":`)
-		f.string(nameOf(n))
-		if n.File != "" {
-			f.text(`,"file":`)
-			f.string(Printable(n.File))
-		}
-		if n.Line > 0 {
-			f.text(`,"line":`)
-			f.number(n.Line)
-		}
-		f.text("}")
+		f.writeFrame(&f.nodes[i])
 	}
+}
+
+// writeFrame writes the frame of a node, unless it is in the file.
+func (f *speedscopeFile) writeFrame(n *calltree.Node) {
+	key := placeOf(n)
+	if _, ok := f.frames[key]; ok {
+		return
+	}
+	if len(f.frames) > 0 {
+		f.text(",")
+	}
+	f.frames[key] = len(f.frames)
+	f.text(`{"name":`)
+	f.string(nameOf(n))
+	if n.File != "" {
+		f.text(`,"file":`)
+		f.string(Printable(n.File))
+	}
+	if n.Line > 0 {
+		f.text(`,"line":`)
+		f.number(n.Line)
+	}
+	f.text("}")
+}
+
+// beginProfile writes the beginning of a profile up to its events.
+func (f *speedscopeFile) beginProfile(name, unit string, end int64) {
+	f.text(`{"type":"evented","name":`)
+	f.string(name)
+	f.text(`,"unit":`)
+	f.string(unit)
+	f.text(`,"startValue":0,"endValue":`)
+	f.number(end)
+	f.text(`,"events":[`)
+	f.events = false
+}
+
+// event writes that a frame is opened ("O") or closed ("C").
+func (f *speedscopeFile) event(kind string, frame int, at int64) {
+	if f.events {
+		f.text(",")
+	}
+	f.events = true
+	f.text(`{"type":"`)
+	f.text(kind)
+	f.text(`","frame":`)
+	f.number(int64(frame))
+	f.text(`,"at":`)
+	f.number(at)
+	f.text("}")
 }
 
 func (f *speedscopeFile) writeProfile(p speedscopeProfile) {
@@ -145,13 +182,7 @@ func (f *speedscopeFile) writeProfile(p speedscopeProfile) {
 			end = add(end, w[i])
 		}
 	}
-	f.text(`{"type":"evented","name":`)
-	f.string(p.name)
-	f.text(`,"unit":`)
-	f.string(p.unit)
-	f.text(`,"startValue":0,"endValue":`)
-	f.number(end)
-	f.text(`,"events":[`)
+	f.beginProfile(p.name, p.unit, end)
 	f.writeEvents(w)
 	f.text("]}")
 }
@@ -167,19 +198,8 @@ type openFrame struct {
 // the other at its beginning.
 func (f *speedscopeFile) writeEvents(w []int64) {
 	open := []openFrame{{node: -1}} // the first is for the top
-	first := true
 	event := func(kind string, node int32, at int64) {
-		if !first {
-			f.text(",")
-		}
-		first = false
-		f.text(`{"type":"`)
-		f.text(kind)
-		f.text(`","frame":`)
-		f.number(int64(f.frames[placeOf(&f.nodes[node])]))
-		f.text(`,"at":`)
-		f.number(at)
-		f.text("}")
+		f.event(kind, f.frames[placeOf(&f.nodes[node])], at)
 	}
 	closeTo := func(node int32) {
 		for last := open[len(open)-1]; last.node != node; last = open[len(open)-1] {

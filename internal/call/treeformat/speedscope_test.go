@@ -67,40 +67,53 @@ func TestUnitsOfSpeedscope(t *testing.T) {
 	}
 }
 
+// speedscopeProfileRead is a profile for a reader of the format.
+type speedscopeProfileRead struct {
+	Name     string
+	EndValue int64
+	Events   []struct {
+		Type  string
+		Frame int
+		At    int64
+	}
+}
+
+// nested returns the profiles of a file. It fails if frames do not close in the order in which they
+// opened, or if times go back or beyond the end.
+func nested(t *testing.T, document []byte) []speedscopeProfileRead {
+	t.Helper()
+	var file struct{ Profiles []speedscopeProfileRead }
+	require.NoError(t, json.Unmarshal(document, &file))
+	for _, p := range file.Profiles {
+		var open []int
+		at := int64(0)
+		for _, e := range p.Events {
+			require.GreaterOrEqual(t, e.At, at)
+			at = e.At
+			if e.Type == "O" {
+				open = append(open, e.Frame)
+				continue
+			}
+			require.NotEmpty(t, open)
+			require.Equal(t, open[len(open)-1], e.Frame)
+			open = open[:len(open)-1]
+		}
+		require.Empty(t, open)
+		require.LessOrEqual(t, at, p.EndValue)
+	}
+	return file.Profiles
+}
+
 func TestEventsNestAndNeverGoBack(t *testing.T) {
 	for name, nodes := range map[string][]calltree.Node{
 		"a tree with nodes without value":    tree("a 1\n  b\n    c\n  d 2\n    e\n      f 3\ng\nh 4\n  i 5"),
 		"the largest numbers that there are": {{Parent: -1, Self: math.MaxInt64}, {Parent: 0, Self: math.MaxInt64}, {Parent: 0, Self: 5}, {Parent: -1, Self: 7}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var file struct {
-				Profiles []struct {
-					EndValue int64
-					Events   []struct {
-						Type  string
-						Frame int
-						At    int64
-					}
-				}
-			}
-			require.NoError(t, json.Unmarshal(speedscope(t, calltree.Snapshot{Nodes: nodes}), &file))
-			p := file.Profiles[0]
+			profiles := nested(t, speedscope(t, calltree.Snapshot{Nodes: nodes}))
+			p := profiles[0]
 			require.NotEmpty(t, p.Events)
-			var open []int
-			at := int64(0)
-			for _, e := range p.Events {
-				assert.GreaterOrEqual(t, e.At, at)
-				at = e.At
-				if e.Type == "O" {
-					open = append(open, e.Frame)
-					continue
-				}
-				require.NotEmpty(t, open)
-				assert.Equal(t, open[len(open)-1], e.Frame)
-				open = open[:len(open)-1]
-			}
-			assert.Empty(t, open)
-			assert.Equal(t, p.EndValue, at)
+			assert.Equal(t, p.EndValue, p.Events[len(p.Events)-1].At)
 		})
 	}
 }

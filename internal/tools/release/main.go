@@ -21,7 +21,10 @@ import (
 )
 
 // programs are the programs in each platform's folder.
-var programs = []string{"otelcol-callbraid", "agentctl", "agentsim", "bytefrog-guard"}
+var programs = []string{collector, "agentctl", "agentsim", "bytefrog-guard"}
+
+// collector is the program with the components.
+const collector = "otelcol-callbraid"
 
 // release is a release that is being packed.
 type release struct {

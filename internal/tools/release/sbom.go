@@ -5,10 +5,12 @@ package main
 
 import (
 	"debug/buildinfo"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/package-url/packageurl-go"
@@ -77,6 +79,20 @@ func (c *contents) standardLibrary() string {
 	return packageurl.NewPackageURL(packageurl.TypeGolang, "", "std", c.golang[len("go"):], nil, "").ToString()
 }
 
+// speedscopeModule is the address of the viewer that is compiled into the collector.
+func speedscopeModule() (*packageurl.PackageURL, error) {
+	text, err := os.ReadFile(filepath.Join(speedscope, "release/release.txt"))
+	if err != nil {
+		return nil, err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	name, version, ok := strings.Cut(first, "@")
+	if !ok {
+		return nil, fmt.Errorf("release.txt of speedscope: expected NAME@VERSION in the first line, got %q", first)
+	}
+	return packageurl.NewPackageURL(packageurl.TypeNPM, "", name, version, nil, ""), nil
+}
+
 // writeBOM writes a software bill of materials, CycloneDX in JSON: the programs, their modules, and
 // the dependencies between them.
 func (r *release) writeBOM(path string, c *contents) error {
@@ -94,6 +110,13 @@ func (r *release) writeBOM(path string, c *contents) error {
 			Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: m.Version,
 		})
 	}
+	viewer, err := speedscopeModule()
+	if err != nil {
+		return err
+	}
+	components = append(components, cdx.Component{
+		BOMRef: viewer.ToString(), PackageURL: viewer.ToString(), Type: cdx.ComponentTypeLibrary, Name: viewer.Name, Version: viewer.Version,
+	})
 	var all []string
 	var dependencies []cdx.Dependency
 	for _, p := range c.programs {
@@ -105,6 +128,9 @@ func (r *release) writeBOM(path string, c *contents) error {
 		of := []string{c.standardLibrary()}
 		for _, m := range p.modules {
 			of = append(of, goModule(m.Path, m.Version))
+		}
+		if p.name == collector {
+			of = append(of, viewer.ToString())
 		}
 		dependencies = append(dependencies, cdx.Dependency{Ref: p.name, Dependencies: &of})
 	}

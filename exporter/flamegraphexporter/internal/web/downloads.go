@@ -12,8 +12,11 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/sameorigin"
 )
 
-// pprofFile is the download that go tool pprof reads.
-const pprofFile = "profile.pb.gz"
+// pprofFile is the download that go tool pprof reads, and speedscopeFile the one for speedscope.
+const (
+	pprofFile      = "profile.pb.gz"
+	speedscopeFile = "profile.speedscope.json"
+)
 
 // format is a file format of trees.
 type format struct {
@@ -22,9 +25,9 @@ type format struct {
 }
 
 var formats = map[string]format{
-	pprofFile:                 {"application/octet-stream", writeProfile},
-	"profile.folded":          {"text/plain; charset=utf-8", writeFolded},
-	"profile.speedscope.json": {"application/json", treeformat.WriteSpeedscope},
+	pprofFile:        {"application/octet-stream", writeProfile},
+	"profile.folded": {"text/plain; charset=utf-8", writeFolded},
+	speedscopeFile:   {"application/json", treeformat.WriteSpeedscope},
 }
 
 // downloadBounds are for formats that write a stack for each path. Trees of real programs
@@ -62,7 +65,7 @@ func (h *Handler) requestedSnapshot(w http.ResponseWriter, r *http.Request, t tr
 	switch {
 	case seconds == "":
 		return t.inTurn(r.Context(), turn)
-	case sameorigin.IsOfOtherSite(r): // it could use all windows
+	case sameorigin.IsOfOtherSite(r), isOfScript(r): // it could use all windows
 		return s, errOtherSite
 	case t.window != 0:
 		return s, badRequestf("seconds: a collected window has a fixed length: leave seconds out")
@@ -73,3 +76,7 @@ func (h *Handler) requestedSnapshot(w http.ResponseWriter, r *http.Request, t tr
 	}
 	return h.collect(w, r, t.service, t.kind, d, turn)
 }
+
+// isOfScript reports whether a script of a page sends the request. The only such page is speedscope.
+// Its address selects what it loads, and another site can lead to that address.
+func isOfScript(r *http.Request) bool { return r.Header.Get("Sec-Fetch-Mode") == "cors" }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/speedscope"
 )
 
 // Options are the handler's settings and surroundings.
@@ -70,6 +72,7 @@ func (h *Handler) routes() *http.ServeMux {
 	mux.HandleFunc("GET /{$}", h.overview)
 	mux.HandleFunc("GET /style.css", serveStyle)
 	mux.HandleFunc("GET /traces/{file}", h.trace)
+	mux.Handle("GET "+speedscopePath, speedscope.Handler(speedscopePath))
 	mux.HandleFunc("POST /windows", h.collectWindow)
 	mux.HandleFunc("POST /reset", h.reset)
 	h.treeRoutes(mux, "/services/{service}", h.ofService)
@@ -88,6 +91,9 @@ func (h *Handler) treeRoutes(mux *http.ServeMux, base string, find finder) {
 		mux.HandleFunc("GET "+base+"/"+name, h.withTree(find, h.download(name)))
 	}
 }
+
+// speedscopePath is where the viewer is.
+const speedscopePath = "/speedscope/"
 
 // redirect redirects to an address relative to the request's, because a proxy may add a prefix to
 // all paths.

@@ -138,6 +138,14 @@ func TestAllLinksAndFormsOfPagesWork(t *testing.T) {
 			} {
 				assert.True(t, c.seen[want], "%s is found", want)
 			}
+			for _, want := range []string{
+				"/services/" + segment(name) + "/profile.speedscope.json",
+				"/services/" + segment(name) + "/profiles/" + segment(name) + "/" + segment(name+"s") + "/profile.speedscope.json",
+				"/windows/1/profile.speedscope.json",
+				"/traces/01000000000000000000000000000000.speedscope.json",
+			} {
+				assert.Contains(t, c.loaded, want, "speedscope shows it")
+			}
 		})
 	}
 }
@@ -147,6 +155,8 @@ type crawler struct {
 	handler *Handler
 	name    string // of the service, and of a function
 	seen    map[string]bool
+	// loaded are the addresses that speedscope loads.
+	loaded []string
 }
 
 // visit checks a page and its links.
@@ -164,7 +174,7 @@ func (c *crawler) visit(target string) {
 	assert.Equal(c.t, "nosniff", w.Header().Get("X-Content-Type-Options"), target)
 	assert.Equal(c.t, "DENY", w.Header().Get("X-Frame-Options"), target)
 	assert.Contains(c.t, w.Header().Get("Content-Security-Policy"), "default-src 'none'", target)
-	if !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
+	if !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") || target == speedscopePath { // its own test looks at it
 		return
 	}
 	c.look(target, w.Body.String(), w.Header().Get("Content-Security-Policy"))
@@ -207,12 +217,31 @@ func (c *crawler) follow(from, href string) {
 		return
 	}
 	require.Empty(c.t, to.Host, "%s leads to %s", from, href)
+	if to.Path == speedscopePath && to.Fragment != "" {
+		c.load(to)
+	}
 	to.Fragment = ""
 	if parts := strings.Split(to.EscapedPath(), "/"); notServed[parts[len(parts)-1]] {
 		assert.Equal(c.t, http.StatusNotFound, get(c.t, c.handler, to.String()).Code, to.String())
 		return
 	}
 	c.visit(to.String())
+}
+
+// load visits the profile that the viewer loads, as its script finds it in the fragment.
+func (c *crawler) load(viewer *url.URL) {
+	for part := range strings.SplitSeq(viewer.EscapedFragment(), "&") {
+		name, escaped, _ := strings.Cut(part, "=")
+		value, err := url.PathUnescape(escaped)
+		require.NoError(c.t, err, viewer)
+		if name == "profileURL" {
+			profile, err := viewer.Parse(value)
+			require.NoError(c.t, err, viewer)
+			require.Empty(c.t, profile.Host)
+			c.visit(profile.String())
+			c.loaded = append(c.loaded, profile.EscapedPath())
+		}
+	}
 }
 
 // send sends a form as a browser does, and follows where that leads.

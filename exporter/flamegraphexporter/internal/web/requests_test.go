@@ -412,6 +412,7 @@ func TestRequestsOfOtherSitesUseNoTurns(t *testing.T) {
 		{"cross-site", "no-cors", "image", "", http.StatusForbidden, http.StatusForbidden},
 		{"same-site", "no-cors", "image", "", http.StatusForbidden, http.StatusForbidden},
 		{"cross-site", "cors", "empty", "", http.StatusForbidden, http.StatusForbidden},
+		{"same-origin", "cors", "empty", "", http.StatusOK, http.StatusForbidden}, // speedscope's script
 		{"cross-site", "navigate", "iframe", "", http.StatusForbidden, http.StatusForbidden},
 		{"cross-site", "navigate", "iframe", "?1", http.StatusForbidden, http.StatusForbidden},
 		{"cross-site", "navigate", "document", "", http.StatusForbidden, http.StatusForbidden},
@@ -465,9 +466,11 @@ func TestDownloads(t *testing.T) {
 		assert.Contains(t, page(t, h, base+"profile.folded"), "Main.main;Cart.add;Price.of 200000\n")
 		assert.True(t, json.Valid([]byte(page(t, h, base+"profile.speedscope.json"))))
 	}
-	trace := get(t, h, "/traces/01000000000000000000000000000000.json")
-	assert.True(t, json.Valid(trace.Body.Bytes()))
-	assert.Equal(t, `attachment; filename="trace-01000000000000000000000000000000.json"`, trace.Header().Get("Content-Disposition"))
+	for _, suffix := range []string{".json", ".speedscope.json"} {
+		trace := get(t, h, "/traces/01000000000000000000000000000000"+suffix)
+		assert.True(t, json.Valid(trace.Body.Bytes()))
+		assert.Equal(t, `attachment; filename="trace-01000000000000000000000000000000`+suffix+`"`, trace.Header().Get("Content-Disposition"))
+	}
 }
 
 func TestADownloadOfSecondsIsAWindow(t *testing.T) {

@@ -28,6 +28,18 @@ type tree struct {
 	snapshot func() (calltree.Snapshot, bool)
 }
 
+// address returns the address of the tree's page, relative to the page of all services.
+func (t tree) address() string {
+	switch {
+	case t.window != 0:
+		return fmt.Sprintf("windows/%d/", t.window)
+	case t.kind == calltree.Calls:
+		return "services/" + segment(t.service) + "/"
+	default:
+		return "services/" + segment(t.service) + "/profiles/" + segment(t.kind.Type) + "/" + segment(t.kind.Unit) + "/"
+	}
+}
+
 // finder finds the tree that a request is about.
 type finder func(*http.Request) tree
 
@@ -68,7 +80,7 @@ func (h *Handler) withTree(find finder, serve func(http.ResponseWriter, *http.Re
 var (
 	errTooMany   = errors.New("too many requests at the same time: try again later")
 	errGone      = errors.New("the window is no longer kept: collect another one")
-	errOtherSite = errors.New("a page of another site sent this request: expected a page of this server, or a program")
+	errOtherSite = errors.New("a script, or a page of another site, sent this request: expected a followed link of this server, or a program")
 	errNoTrace   = errors.New("no span of that trace is kept")
 	errMemory    = errors.New("the memory budget of the collector has no room for this page: try again later, or raise limit_mib of the extension memory_budget")
 )

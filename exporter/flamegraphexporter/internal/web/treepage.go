@@ -24,6 +24,7 @@ const (
 // treeView is the content of the page of a service, of a kind of its profiles, or of a window.
 type treeView struct {
 	Root, Title string // Root is the way back to the page of all services
+	Address     string // of the tree, from there
 	Service     calltree.Service
 	Kind        calltree.Kind
 	Window      uint64
@@ -94,6 +95,7 @@ func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
 	}
 	view := treeView{
 		Title:     shownName(s.Service),
+		Address:   t.address(),
 		Service:   calltree.Service{Name: s.Service},
 		Kind:      s.Kind,
 		Window:    t.window,

@@ -220,7 +220,7 @@ func downloads(t *testing.T, b *browser.Browser, site string) {
 		})
 		return path
 	}
-	for text, name := range map[string]string{"pprof": "profile.pb.gz", "folded stacks": "profile.folded", "speedscope": "profile.speedscope.json"} {
+	for text, name := range map[string]string{"pprof": "profile.pb.gz", "folded stacks": "profile.folded", "file of speedscope": "profile.speedscope.json"} {
 		b.Do(t, click("a", text))
 		await(name)
 	}
@@ -292,6 +292,8 @@ func collectsAWindow(t *testing.T, b *browser.Browser, site, endpoint string) {
 	awaitProfile(t, b)
 	assert.Contains(t, strings.ToLower(evaluate[string](t, b, `document.URL`)), "windows%2f1%2f")
 	b.Do(t, chromedp.Navigate(site+"/windows/1/"))
+	t.Run("compare", func(t *testing.T) { comparesTheWindow(t, b, site) })
+	b.Do(t, chromedp.Navigate(site+"/windows/1/"))
 	follow(t, b, "the service")
 	assert.Regexp(t, `\b5(\.\d+)?s from`, textOf(t, b, "body"))
 }
@@ -302,24 +304,14 @@ func awaitProfile(t testing.TB, b *browser.Browser) {
 	awaitScript(t, b, "speedscope shows a profile", `document.title.endsWith(' - speedscope') && document.querySelectorAll('canvas').length >= 3`)
 }
 
-// functionsInSpeedscope are the functions in the list of speedscope's third view.
+// functionsInSpeedscope are the functions with the most self time in the list of speedscope's third view.
 func functionsInSpeedscope(t testing.TB, b *browser.Browser) string {
 	t.Helper()
 	b.Do(t, chromedp.Evaluate[chromedp.Void](
 		`Array.from(document.querySelectorAll('div')).findLast(e => e.innerText.endsWith('Sandwich') && e.children.length <= 1).click()`))
-	awaitScript(t, b, "functions are listed", `document.querySelectorAll('tr').length > 1`)
-	return textOf(t, b, "table")
+	awaitScript(t, b, "functions are listed", `document.querySelectorAll('td').length > 3`)
+	return evaluate[string](t, b, `Array.from(document.querySelectorAll('tr')).map(r => r.innerText).join('\n')`)
 }
-
-// viewedTrace marks the link that opens the largest trace without dropped spans, on the page of a
-// service, and returns the root.
-const viewedTrace = `(() => {
-	const spans = a => Number(a.closest('tr').children[1].innerText); // none where some are gone
-	const links = Array.from(document.querySelectorAll("a[href*='speedscope/'][href*='traces']")).filter(a => spans(a) > 0);
-	links.sort((a, b) => spans(b) - spans(a));
-	links[0].id = 'viewed';
-	return links[0].closest('tr').children[0].innerText;
-})()`
 
 func showsTheTreeInSpeedscope(t *testing.T, b *browser.Browser, site string) {
 	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
@@ -327,19 +319,71 @@ func showsTheTreeInSpeedscope(t *testing.T, b *browser.Browser, site string) {
 	awaitProfile(t, b)
 	assert.Equal(t, "maven - speedscope", evaluate[string](t, b, `document.title`))
 	b.Screenshot(t, "speedscope")
-	assert.Contains(t, functionsInSpeedscope(t, b), "Launcher.main (truncated)")
+	assert.Contains(t, functionsInSpeedscope(t, b), "ClassRealm.findClassInternal")
 	b.Screenshot(t, "speedscope-sandwich")
 }
 
 func showsATraceInSpeedscope(t *testing.T, b *browser.Browser, site string) {
 	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
-	root := evaluate[string](t, b, viewedTrace)
+	b.Do(t, chromedp.Evaluate[chromedp.Void](`{
+		const links = Array.from(document.querySelectorAll('td a[href*="speedscope/"]'));
+		const spans = a => parseInt(a.closest('tr').children[1].innerText);
+		links.sort((a, b) => spans(b) - spans(a));
+		links[0].id = 'viewed';
+	}`))
 	b.Leave(t, chromedp.Click(chromedp.CSS("#viewed")))
 	awaitProfile(t, b)
 	assert.Regexp(t, `^trace [0-9a-f]{32} - speedscope$`, evaluate[string](t, b, `document.title`))
 	b.Screenshot(t, "speedscope-trace")
-	assert.Contains(t, functionsInSpeedscope(t, b), root)
+	assert.Contains(t, functionsInSpeedscope(t, b), "org.apache.maven.")
 }
+
+// comparesTheWindow compares a window, in which a shop ran, with all calls of the service, which are those of Maven and the
+// shop. It goes there and on by clicks.
+func comparesTheWindow(t *testing.T, b *browser.Browser, site string) {
+	follow(t, b, "Compare")
+	assert.Equal(t, "services/maven/", evaluate[string](t, b, `document.querySelector('select[name=before]').value`), "the form proposes it")
+	b.Do(t, chromedp.SetValue(chromedp.CSS("select[name=by]"), "calls"))
+	b.Leave(t, click("button", "Compare"))
+	text := textOf(t, b, "body")
+	for _, want := range []string{"Difference", "Before: maven", "After: maven, window 1", "Functions that differ most in calls", "(only before)"} {
+		assert.Contains(t, text, want)
+	}
+	shown := evaluate[string](t, b, `document.URL`)
+	b.Screenshot(t, "compare")
+
+	const frames = `document.querySelectorAll('svg.flames')[0].querySelectorAll('svg').length`
+	all := evaluate[int](t, b, frames)
+	assert.Greater(t, all, 20)
+	assert.Equal(t, 3, evaluate[int](t, b, `document.querySelectorAll('svg.flames').length`))
+	b.Do(t, chromedp.Evaluate[chromedp.Void](
+		`Array.from(document.querySelectorAll('svg.flames a')).find(a => a.textContent.includes('addPlexusInjector')).id = 'alone'`))
+	b.Leave(t, chromedp.Click(chromedp.CSS("#alone rect")))
+	assert.Contains(t, textOf(t, b, "body"), "Shown: org.codehaus.plexus.DefaultPlexusContainer.addPlexusInjector")
+	assert.Less(t, evaluate[int](t, b, frames), all)
+	b.Screenshot(t, "compare-alone")
+	follow(t, b, "show all")
+	assert.Equal(t, all, evaluate[int](t, b, frames))
+
+	b.Do(t, chromedp.Navigate(shown))
+	assert.Equal(t, all, evaluate[int](t, b, frames), "the address alone shows the same")
+	b.Phone(t)
+	b.Do(t, chromedp.Navigate(shown))
+	assert.Empty(t, evaluate[string](t, b, tooWide), "nothing is wider than a phone")
+	b.Screenshot(t, "compare-phone")
+	for _, path := range []string{"/", "/services/maven/", "/windows/1/"} {
+		b.Do(t, chromedp.Navigate(site+path))
+		assert.Empty(t, evaluate[string](t, b, tooWide), path)
+	}
+	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
+	b.Screenshot(t, "service-phone")
+	b.Desktop(t)
+}
+
+// tooWide are the elements that are wider than the page, except those inside an element that scrolls.
+const tooWide = `document.documentElement.scrollWidth <= document.documentElement.clientWidth ? '' :
+	Array.from(document.body.querySelectorAll('*')).filter(e => !e.closest('.scroll, svg') &&
+	e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(e => e.outerHTML.slice(0, 200)).join('\n') || 'something'`
 
 func resets(t *testing.T, b *browser.Browser, site string) {
 	b.Do(t, chromedp.Navigate(site+"/services/maven/"))

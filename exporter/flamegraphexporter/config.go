@@ -36,6 +36,8 @@ type Config struct {
 	// CountSpans counts spans in the call trees. Otherwise they are only kept for traces, because
 	// profiles of call paths have their calls.
 	CountSpans bool `mapstructure:"count_spans"`
+	// VersionAttribute is the resource attribute whose values have trees of their own; empty: none.
+	VersionAttribute string `mapstructure:"version_attribute"`
 	// PendingTimeout is the time for which spans wait for their parent, and parents are remembered
 	// for spans that arrive later.
 	PendingTimeout time.Duration `mapstructure:"pending_timeout"`

@@ -35,6 +35,7 @@ func TestEachSettingIsRead(t *testing.T) {
 	want.NetAddr.Endpoint = "localhost:1"
 	want.AllowedHosts = []string{"flames.example"}
 	want.FollowLinks, want.CountSpans = false, false
+	want.VersionAttribute = "service.version"
 	want.PendingTimeout = 5 * time.Minute
 	want.MaxPending, want.MaxNodes, want.MaxServices = 1001, 1002, 10
 	want.MaxNameBytes, want.MaxNamesMiB, want.MaxWindows = 1004, 5, 6

@@ -44,6 +44,7 @@ const (
 // consumeProfiles folds all samples. It never fails.
 func (g *flameGraph) consumeProfiles(_ context.Context, pd pprofile.Profiles) error {
 	r := newProfileReader(pd, g.config.MaxNameBytes)
+	r.versions = g.config.VersionAttribute
 	r.recent = &g.recent
 	r.read(g.store, pd)
 	r.fold(g.store)
@@ -58,6 +59,8 @@ type profileReader struct {
 	// mostName bounds the bytes that are read of a text. A message can refer to a text often,
 	// with few bytes.
 	mostName int
+	// versions is the resource attribute with versions of services; empty: none.
+	versions string
 	// sources are the sources of samples, and numbers their numbers.
 	sources []source
 	numbers map[source]int32
@@ -139,7 +142,7 @@ type sum struct {
 // folded after each resource.
 func (r *profileReader) read(store *calltree.Store, pd pprofile.Profiles) {
 	for _, rp := range pd.ResourceProfiles().All() {
-		from := originOf(rp.Resource())
+		from := originOf(rp.Resource(), r.versions)
 		from.Service = calltree.Cut(from.Service, r.mostName)
 		for _, sp := range rp.ScopeProfiles().All() {
 			for _, profile := range sp.Profiles().All() {

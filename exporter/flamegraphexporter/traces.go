@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/web"
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
@@ -52,7 +53,7 @@ func (g *flameGraph) consumeTraces(_ context.Context, td ptrace.Traces) error {
 	spans := g.spans.Get().(*[chunk]calltree.Span)
 	defer g.spans.Put(spans)
 	for _, rs := range td.ResourceSpans().All() {
-		from := originOf(rs.Resource())
+		from := originOf(rs.Resource(), g.config.VersionAttribute)
 		n := 0
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {
@@ -93,10 +94,16 @@ func (g *flameGraph) seeMissing(service string, rs ptrace.ResourceSpans) {
 	}
 }
 
-func originOf(resource pcommon.Resource) calltree.Origin {
+// originOf reads a resource. With an attribute for versions, each version of a service is a service of its own.
+func originOf(resource pcommon.Resource, versions string) calltree.Origin {
 	from := calltree.Origin{Service: unknownService}
 	if v, ok := resource.Attributes().Get(attributeService); ok && isScalar(v) {
 		from.Service = v.AsString()
+	}
+	if versions != "" {
+		if v, ok := resource.Attributes().Get(versions); ok && isScalar(v) {
+			from.Service += web.VersionMark + v.AsString()
+		}
 	}
 	if v, ok := resource.Attributes().Get(attributeInstance); ok && isScalar(v) {
 		from.Instance = v.AsString()

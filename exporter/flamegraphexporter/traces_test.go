@@ -203,9 +203,35 @@ func TestAServiceIsNamedByAScalar(t *testing.T) {
 			resource := pcommon.NewResource()
 			test.set(resource.Attributes().PutEmpty(attributeService))
 			test.set(resource.Attributes().PutEmpty(attributeInstance))
-			from := originOf(resource)
+			from := originOf(resource, "")
 			assert.Equal(t, test.want, from.Service)
 			assert.Equal(t, strings.TrimPrefix(test.want, unknownService), from.Instance)
 		})
 	}
+}
+
+func TestVersionsOfAServiceHaveTreesOfTheirOwn(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.VersionAttribute = "service.version" })
+	td := ptrace.NewTraces()
+	w := newWritten("shop", "f", "cpu")
+	w.kind(2, 0)
+	w.sample(1, 1)
+	for i, version := range []string{"1.2", "", "2.0"} {
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr(attributeService, "shop")
+		if version != "" {
+			rs.Resource().Attributes().PutStr("service.version", version)
+		}
+		span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		span.SetSpanID([8]byte{byte(i + 1)})
+		span.SetName("f")
+	}
+	w.ResourceProfiles().At(0).Resource().Attributes().PutStr("service.version", "2.0")
+	require.NoError(t, b.consumeTraces(t.Context(), td))
+	require.NoError(t, b.consumeProfiles(t.Context(), w.Profiles))
+	kinds := map[string]int{}
+	for _, service := range b.store.Services() {
+		kinds[service.Name] = len(service.Kinds)
+	}
+	assert.Equal(t, map[string]int{"shop": 1, "shop@1.2": 1, "shop@2.0": 2}, kinds)
 }

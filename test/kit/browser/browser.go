@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -138,6 +139,27 @@ func (b *Browser) Leave(t testing.TB, action chromedp.Action[chromedp.Void]) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	if _, err := chromedp.RunResponse(ctx, action); err != nil {
+		t.Fatalf("the browser: %v", err)
+	}
+}
+
+// The size of a phone's window.
+const (
+	PhoneWidth  = 390
+	PhoneHeight = 844
+)
+
+// Phone makes the window as small as a phone's, and Desktop as large as it was.
+func (b *Browser) Phone(t testing.TB)   { b.resize(t, PhoneWidth, PhoneHeight) }
+func (b *Browser) Desktop(t testing.TB) { b.resize(t, Width, Height) }
+
+func (b *Browser) resize(t testing.TB, width, height int64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.Call(ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width == PhoneWidth,
+	}); err != nil {
 		t.Fatalf("the browser: %v", err)
 	}
 }

@@ -4,7 +4,7 @@
 // Package web serves call trees: a page of all services, a page for each, the pages of pprof, and
 // downloads. It knows no collector and no listener: it is a handler.
 //
-// All pages except pprof's work without a script, and load nothing from other servers. Names are
+// All pages except pprof's and speedscope work without a script, and load nothing from other servers. Names are
 // from telemetry and can be any text: they are printable before they get into a page, and its
 // template escapes them. A GET changes nothing permanent. A POST from another site's page is
 // refused, and so is every other request of another site that is no followed link.
@@ -16,7 +16,9 @@
 //	                                        profile.folded and profile.speedscope.json
 //	/services/NAME/profiles/TYPE/UNIT/...   the same for profiles instead of calls
 //	/windows/NUMBER/...                     the same for a collected window
-//	/traces/ID.json                         a trace, for Perfetto
+//	/traces/ID.json                         a trace, for Perfetto; also ID.speedscope.json
+//	/compare?before=TREE&after=TREE         two of these trees compared, by the addresses of their pages
+//	/speedscope/#profileURL=FILE            speedscope with one of these files
 //	POST /windows                           collects a window
 //	POST /reset                             resets trees
 //

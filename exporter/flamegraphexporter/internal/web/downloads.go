@@ -78,5 +78,5 @@ func (h *Handler) requestedSnapshot(w http.ResponseWriter, r *http.Request, t tr
 }
 
 // isOfScript reports whether a script of a page sends the request. The only such page is speedscope.
-// Its address selects what it loads, and another site can lead to that address.
+// Its address names the file to load, and another site can lead to that address.
 func isOfScript(r *http.Request) bool { return r.Header.Get("Sec-Fetch-Mode") == "cors" }

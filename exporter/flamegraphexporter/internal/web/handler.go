@@ -73,6 +73,7 @@ func (h *Handler) routes() *http.ServeMux {
 	mux.HandleFunc("GET /style.css", serveStyle)
 	mux.HandleFunc("GET /traces/{file}", h.trace)
 	mux.Handle("GET "+speedscopePath, speedscope.Handler(speedscopePath))
+	mux.HandleFunc("GET /compare", h.compare)
 	mux.HandleFunc("POST /windows", h.collectWindow)
 	mux.HandleFunc("POST /reset", h.reset)
 	h.treeRoutes(mux, "/services/{service}", h.ofService)

@@ -135,9 +135,11 @@ func TestAllLinksAndFormsOfPagesWork(t *testing.T) {
 				"/services/" + segment(name) + "/profiles/" + segment(name) + "/" + segment(name+"s") + "/ui/flamegraph",
 				"/windows/1/profile.speedscope.json",
 				"/traces/01000000000000000000000000000000.json",
+				"/compare?" + url.Values{"before": {"windows/1/"}, "after": {"windows/1/"}, "by": {"time"}, "scale": {"real"}}.Encode(),
 			} {
 				assert.True(t, c.seen[want], "%s is found", want)
 			}
+			assert.Contains(t, c.compared, "services/"+segment(name)+"/", "a page leads to its comparison")
 			for _, want := range []string{
 				"/services/" + segment(name) + "/profile.speedscope.json",
 				"/services/" + segment(name) + "/profiles/" + segment(name) + "/" + segment(name+"s") + "/profile.speedscope.json",
@@ -155,8 +157,8 @@ type crawler struct {
 	handler *Handler
 	name    string // of the service, and of a function
 	seen    map[string]bool
-	// loaded are the addresses that speedscope loads.
-	loaded []string
+	// loaded are the addresses that speedscope loads, and compared those of trees in links to comparisons.
+	loaded, compared []string
 }
 
 // visit checks a page and its links.
@@ -220,6 +222,9 @@ func (c *crawler) follow(from, href string) {
 	if to.Path == speedscopePath && to.Fragment != "" {
 		c.load(to)
 	}
+	if to.Path == "/compare" {
+		c.compared = append(c.compared, to.Query().Get(queryAfter))
+	}
 	to.Fragment = ""
 	if parts := strings.Split(to.EscapedPath(), "/"); notServed[parts[len(parts)-1]] {
 		assert.Equal(c.t, http.StatusNotFound, get(c.t, c.handler, to.String()).Code, to.String())
@@ -251,14 +256,19 @@ func (c *crawler) send(from string, form *html.Node) {
 		switch {
 		case node.Data == "input":
 			fields.Set(attribute(node, "name"), attribute(node, "value"))
-		case node.Data == "option" && !fields.Has("seconds"):
-			fields.Set("seconds", attribute(node, "value"))
+		case node.Data == "option" && fields.Get(attribute(node.Parent, "name")) == "": // the first one with a value
+			fields.Set(attribute(node.Parent, "name"), attribute(node, "value"))
 		}
 	}
 	base, err := url.Parse(from)
 	require.NoError(c.t, err)
 	to, err := base.Parse(attribute(form, "action"))
 	require.NoError(c.t, err)
+	if attribute(form, "method") == "get" {
+		to.RawQuery = fields.Encode()
+		c.visit(to.String())
+		return
+	}
 	if c.seen["POST "+to.Path+fields.Encode()] {
 		return
 	}

@@ -29,6 +29,7 @@ type tree struct {
 }
 
 // address returns the address of the tree's page, relative to the page of all services.
+// [Handler.treeAt] reads it.
 func (t tree) address() string {
 	switch {
 	case t.window != 0:
@@ -63,6 +64,10 @@ func (h *Handler) ofWindow(r *http.Request) tree {
 	if err != nil {
 		number = 0 // there is none of that number
 	}
+	return h.window(number)
+}
+
+func (h *Handler) window(number uint64) tree {
 	s, ok := h.windows.find(number)
 	return tree{service: s.Service, kind: s.Kind, window: number, paths: func() int { return len(s.Nodes) }, snapshot: func() (calltree.Snapshot, bool) {
 		return s, ok
@@ -131,6 +136,11 @@ func (t tree) inTurn(ctx context.Context, turn *turn) (calltree.Snapshot, error)
 	if err := turn.hold(ofPaths(t.paths())); err != nil {
 		return calltree.Snapshot{}, err
 	}
+	return t.now()
+}
+
+// now returns the tree's snapshot, or an error for the client.
+func (t tree) now() (calltree.Snapshot, error) {
 	s, ok := t.snapshot()
 	switch {
 	case ok:

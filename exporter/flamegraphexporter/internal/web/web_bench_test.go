@@ -21,7 +21,9 @@ import (
 // BenchmarkPages measures pages and downloads of a service with 100,000 paths, from a store that
 // folded its spans.
 func BenchmarkPages(b *testing.B) {
-	h := serve(folded(b, large(paths+paths/50)))
+	store := folded(b, large(paths+paths/50))
+	foldInto(b, store, changed(large(paths+paths/50)))
+	h := serve(store)
 	for _, target := range []struct{ name, path string }{
 		{"start", "/"},
 		{"service", "/services/shop/"},
@@ -34,6 +36,7 @@ func BenchmarkPages(b *testing.B) {
 		{"pprof", "/services/shop/profile.pb.gz"},
 		{"folded", "/services/shop/profile.folded"},
 		{"speedscope", "/services/shop/profile.speedscope.json"},
+		{"compare", "/compare?before=services/shop/&after=services/shop@2/"},
 	} {
 		b.Run(target.name, func(b *testing.B) {
 			var w discarded
@@ -97,6 +100,13 @@ func folded(b *testing.B, tree calltree.Snapshot) *calltree.Store {
 		PendingTimeout: time.Hour, MaxServices: 1000, MaxNodes: 1_000_000, MaxPending: 500_000,
 		MaxNameBytes: 1024, MaxNamesBytes: 64 << 20, MaxKeptSpans: 100_000, MaxWindows: 10,
 	})
+	foldInto(b, store, tree)
+	return store
+}
+
+// foldInto folds a call for each node of a tree.
+func foldInto(b *testing.B, store *calltree.Store, tree calltree.Snapshot) {
+	b.Helper()
 	spans := spansOf(tree.Nodes)
 	slices.Reverse(spans)
 	for chunk := range slices.Chunk(spans, 128) {
@@ -105,7 +115,20 @@ func folded(b *testing.B, tree calltree.Snapshot) *calltree.Store {
 	s, ok := store.Snapshot(tree.Service, calltree.Calls)
 	require.True(b, ok)
 	require.GreaterOrEqual(b, len(s.Nodes), paths)
-	return store
+}
+
+// changed is another version of a tree: some functions take longer or have other names, so some paths are only in one.
+func changed(tree calltree.Snapshot) calltree.Snapshot {
+	tree.Service += VersionMark + "2"
+	for i := range tree.Nodes {
+		switch n := &tree.Nodes[i]; {
+		case i%7 == 0:
+			n.Self *= 2
+		case i%1000 == 3:
+			n.Function += "Renamed"
+		}
+	}
+	return tree
 }
 
 // spansOf are calls with the own times of nodes. Each call without a caller has a trace.

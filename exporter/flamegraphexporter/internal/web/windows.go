@@ -111,17 +111,18 @@ func (ws *windows) find(number uint64) (calltree.Snapshot, bool) {
 	return calltree.Snapshot{}, false
 }
 
-// of returns the windows of a service, the latest first.
-func (ws *windows) of(service string) []window {
+// all returns the windows, the latest first.
+func (ws *windows) all() []window {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	var all []window
-	for _, w := range slices.Backward(ws.kept) {
-		if w.snapshot.Service == service {
-			all = append(all, w)
-		}
-	}
+	all := slices.Clone(ws.kept)
+	slices.Reverse(all)
 	return all
+}
+
+// of returns the windows of a service, the latest first.
+func (ws *windows) of(service string) []window {
+	return slices.DeleteFunc(ws.all(), func(w window) bool { return w.snapshot.Service != service })
 }
 
 // collectWindow collects a window, and leads to it.

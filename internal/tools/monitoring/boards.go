@@ -3,6 +3,8 @@
 
 package main
 
+import "github.com/callbraid/callbraid/internal/componentkit/losses"
+
 // boards are all dashboards. Metrics of programs have the labels job and instance, which are service.name and
 // service.instance.id. Metrics of the collector itself begin with otelcol_.
 var boards = []board{methods, java, ruby, lttng, collector}
@@ -187,7 +189,7 @@ var collector = board{
 			}},
 		}},
 		{"Loss", []panel{
-			{"Dropped per second", "Events, spans, log records, samples and points that were dropped, by component and reason.", "ops", perSecond(dropped)},
+			{"Dropped per second", "Events, spans, log records, samples and points that were dropped, by component and reason.", "ops", perSecond(losses.Dropped)},
 			{"Truncated calls per second", "Calls whose end was not seen, by cause.", "ops", []query{
 				{`sum by (cause) (rate(otelcol_connector_stack_pairing_truncated_frames[$__rate_interval]))`, "{{cause}}"},
 			}},
@@ -206,7 +208,7 @@ var collector = board{
 			}},
 			{"Memory of the process", "Resident memory.", "bytes", []query{{`otelcol_process_memory_rss`, "resident"}}},
 			{"Processor time", "Cores that the collector uses.", "short", []query{{`rate(otelcol_process_cpu_seconds[$__rate_interval])`, "cores"}}},
-			{"Limits per second", "How often a peer had to free memory or lost its connection because of a limit.", "ops", perSecond(limited)},
+			{"Limits per second", "How often a peer had to free memory or lost its connection because of a limit.", "ops", perSecond(losses.Limited)},
 		}},
 	},
 }

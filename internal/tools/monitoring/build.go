@@ -8,6 +8,8 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
+
+	"github.com/callbraid/callbraid/internal/componentkit/losses"
 )
 
 // board is a dashboard.
@@ -34,9 +36,9 @@ type panel struct {
 }
 
 // perSecond are queries of counters, each as a sum by a label.
-func perSecond(counters []counter) (queries []query) {
+func perSecond(counters []losses.Counter) (queries []query) {
 	for _, c := range counters {
-		queries = append(queries, query{"sum by (" + c.label + ") (rate(" + c.metric + "[$__rate_interval]))", c.data + " {{" + c.label + "}}"})
+		queries = append(queries, query{"sum by (" + c.Label + ") (rate(" + c.Metric + "[$__rate_interval]))", c.Data + " {{" + c.Label + "}}"})
 	}
 	return queries
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/callbraid/callbraid/internal/componentkit/losses"
 )
 
 // declared are the attributes of the metrics that components report about themselves, by the names of the metrics in Prometheus.
@@ -71,9 +73,9 @@ func TestEachMetricOfTheCollectorIsDeclared(t *testing.T) {
 
 func TestEachCounterHasItsLabel(t *testing.T) {
 	all := declared(t)
-	for _, c := range slices.Concat(dropped, lost, limited) {
-		if !slices.Contains(ofTheCollector, c.metric) {
-			assert.Contains(t, all[c.metric], c.label, c.metric)
+	for _, c := range slices.Concat(losses.Dropped, losses.Lost, losses.Limited) {
+		if !slices.Contains(ofTheCollector, c.Metric) {
+			assert.Contains(t, all[c.Metric], c.Label, c.Metric)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/callbraid/callbraid/internal/componentkit/losses"
 )
 
 // ruleFile is a file of alert rules as Prometheus reads it (its documentation, "Alerting rules").
@@ -41,14 +43,14 @@ func alert(name, severity, metric, expression, lasting, summary string) rule {
 
 // grew holds if a counter has grown in the last ten minutes. increase alone does not see the first increment of a counter, which
 // has no series before.
-func grew(c counter) string {
-	return "sum by (instance, " + c.label + ") (increase(METRIC[10m]) > 0 or (METRIC unless METRIC offset 10m) > 0)"
+func grew(c losses.Counter) string {
+	return "sum by (instance, " + c.Label + ") (increase(METRIC[10m]) > 0 or (METRIC unless METRIC offset 10m) > 0)"
 }
 
 // ofCounters are rules of one name, one for each counter.
-func ofCounters(name, summary string, counters []counter) (rules []rule) {
+func ofCounters(name, summary string, counters []losses.Counter) (rules []rule) {
 	for _, c := range counters {
-		rules = append(rules, alert(name, "warning", c.metric, grew(c), "", fmt.Sprintf(summary, c.data+" {{ $labels."+c.label+" }}")))
+		rules = append(rules, alert(name, "warning", c.Metric, grew(c), "", fmt.Sprintf(summary, c.Data+" {{ $labels."+c.Label+" }}")))
 	}
 	return rules
 }
@@ -57,8 +59,8 @@ func ofCounters(name, summary string, counters []counter) (rules []rule) {
 var servers = []struct{ receiver, name string }{{"rbkit", "Rbkit"}, {"greys", "Greys"}, {"arthas", "Arthas"}, {"lttng_live", "LTTng's relay daemon"}}
 
 func allRules() ruleFile {
-	loss := append(ofCounters("CallbraidDropsData", "The collector drops %s.", dropped), ofCounters("CallbraidMissesData", "Data did not reach the collector: %s.", lost)...)
-	limits := append(ofCounters("CallbraidLimitReached", "A limit of the collector was reached: %s.", limited),
+	loss := append(ofCounters("CallbraidDropsData", "The collector drops %s.", losses.Dropped), ofCounters("CallbraidMissesData", "Data did not reach the collector: %s.", losses.Lost)...)
+	limits := append(ofCounters("CallbraidLimitReached", "A limit of the collector was reached: %s.", losses.Limited),
 		alert("CallbraidBudgetNearLimit", "warning", "otelcol_extension_memory_budget_usage",
 			"sum by (instance) (METRIC) > 0.9 * max by (instance) (otelcol_extension_memory_budget_limit)", "5m",
 			"Peers hold {{ $value | humanize1024 }}B, more than 90% of the memory budget."))

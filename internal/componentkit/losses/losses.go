@@ -1,19 +1,21 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package losses lists the collector's counters of losses and limits. Dashboards, alert rules and the page of agent_control show
+// them. It knows their names only, not how components count.
+package losses
 
-// counter is a metric of the collector that counts losses or limits. It has no series until its first increment.
-type counter struct {
-	metric string
-	// label divides it.
-	label string
-	// The counted data, for a legend and the summary of an alert.
-	data string
+// Counter is a metric of the collector that counts losses or limits. It has no series until its first increment.
+type Counter struct {
+	Metric string
+	// Label divides it.
+	Label string
+	// Data describes the counted data, before the value of the label.
+	Data string
 }
 
-// dropped count data that the collector received and did not deliver.
-var dropped = []counter{
+// Dropped count data that the collector received and did not deliver.
+var Dropped = []Counter{
 	{"otelcol_receiver_bytefrog_events_dropped", "reason", "call events of bytefrog"},
 	{"otelcol_receiver_lttng_live_call_events_dropped", "reason", "call events of lttng_live"},
 	{"otelcol_receiver_ctf_file_call_events_dropped", "reason", "call events of ctf_file"},
@@ -37,8 +39,8 @@ var dropped = []counter{
 	{"otelcol_exporter_enqueue_failed_spans", "exporter", "spans for the queue of the exporter"},
 }
 
-// lost count data that got lost before the collector, or between two of them.
-var lost = []counter{
+// Lost count data that got lost before the collector, or between two of them.
+var Lost = []Counter{
 	{"otelcol_connector_stack_pairing_missing_numbers", "connector", "sequence numbers of call events, of the connector"},
 	{"otelcol_processor_stack_pairing_missing_numbers", "processor", "sequence numbers of call events, of the processor"},
 	{"otelcol_receiver_lttng_live_events_discarded", "receiver", "events for which LTTng's tracer had no room"},
@@ -48,8 +50,8 @@ var lost = []counter{
 	{"otelcol_receiver_arthas_results_lost", "receiver", "results of Arthas"},
 }
 
-// limited count peers that had to give up data or a connection because of a limit of the collector.
-var limited = []counter{
+// Limited count peers that had to give up data or a connection because of a limit of the collector.
+var Limited = []Counter{
 	{"otelcol_extension_memory_budget_requests_to_give_way", "holder", "requests to free memory, to"},
 	{"otelcol_connector_stack_pairing_shed_streams", "bound", "call streams of the connector, by"},
 	{"otelcol_processor_stack_pairing_shed_streams", "bound", "call streams of the processor, by"},

@@ -13,7 +13,7 @@
 // orders.go carries out orders and reports their results, turns.go lets an agent have one at a
 // time, and log.go writes them to the Collector's log. site.go has the routes and the common part
 // of all requests, api.go the API, list.go its list of all agents, problems.go its errors, and
-// values.go its values. page.go has the page, answers.go the answers to its forms. telemetry.go
+// values.go its values. page.go has the page, status.go the part about the whole collector, answers.go the answers to its forms. telemetry.go
 // counts.
 //
 // Requests, with their commands, are served by their own goroutines. An agent's Do ends with

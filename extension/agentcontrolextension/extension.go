@@ -35,6 +35,7 @@ type agentControl struct {
 	logger    *zap.Logger
 	telemetry *telemetry
 	*directory
+	whole
 	refusals refusals
 	queue    queue
 

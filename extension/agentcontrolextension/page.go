@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"mime"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -53,6 +54,8 @@ type overview struct {
 	// First is the number of the first on the page, of All; Before and After are the
 	// numbers of other pages, 0: there is none.
 	First, Last, All, Before, After int
+	// Collector is on the first page only.
+	Collector *wholePage
 }
 
 // pageAgent is an agent on a page.
@@ -80,11 +83,23 @@ func (s *site) agentsPage(w http.ResponseWriter, r *http.Request) {
 	if to < len(all) {
 		o.After = number + 1
 	}
+	if number == 1 {
+		whole := s.page(r.Context(), hostOf(r))
+		o.Collector = &whole
+	}
 	for _, e := range all[from:to] {
 		now := e.show()
 		o.Agents = append(o.Agents, s.onPage(&now, maxListed))
 	}
 	s.render(w, http.StatusOK, "agents.html", o)
+}
+
+// hostOf is the name by which a client calls the server.
+func hostOf(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.Host); err == nil {
+		return host
+	}
+	return r.Host
 }
 
 func (s *site) onPage(now *shown, most int) pageAgent {

@@ -47,6 +47,7 @@ AGENTSIM := $(BIN)/agentsim
 AGENTCTL := $(BIN)/agentctl
 GUARD := $(BIN)/bytefrog-guard
 GATEWAY := $(BIN)/otelcol-callbraid-gateway
+SMALL := $(BIN)/otelcol-callbraid-small
 TOOLS := $(CURDIR)/bin/tools
 DIST := $(CURDIR)/dist
 # Of all programs and packages.
@@ -125,6 +126,9 @@ build: $(COLLECTOR) $(AGENTSIM) $(AGENTCTL) $(GUARD) ## Build bin/otelcol-callbr
 
 .PHONY: gateway
 gateway: $(GATEWAY) ## Build bin/otelcol-callbraid-gateway, the distribution for several collectors
+
+.PHONY: small
+small: $(SMALL) ## Build bin/otelcol-callbraid-small, the distribution with few components of others
 
 .PHONY: backends
 backends: $(BACKENDS)/all-in-one $(BACKENDS)/jaeger ## Build Jaeger 1 and 2, which end-to-end tests query (minutes, the first time)
@@ -247,20 +251,22 @@ attack: build ## Play hostile peers against the shipped configurations, and repo
 
 .PHONY: clean
 clean: ## Remove the files that make built and the collector wrote
-	rm -rf bin build build-gateway dist callbraid-data screenshots
+	rm -rf bin build build-gateway build-small dist callbraid-data screenshots
 
-# The distribution, and the one for several collectors. A change of the manifest or the module
+# The distribution, the one for several collectors, and the small one. A change of the manifest or the module
 # generates their main packages again, which takes long. The Go build cache speeds up compiling.
 build/.generated: builder-config.yaml
 build-gateway/.generated: builder-config-gateway.yaml
-build/.generated build-gateway/.generated: %/.generated: go.mod go.sum $(TOOLS)/builder
+build-small/.generated: builder-config-small.yaml
+build/.generated build-gateway/.generated build-small/.generated: %/.generated: go.mod go.sum $(TOOLS)/builder
 	@echo "Generating the distribution in $*"
 	@CGO_ENABLED=0 $(TOOLS)/builder --config $(patsubst build%,builder-config%.yaml,$*) --skip-compilation
 	@touch $@
 
 $(COLLECTOR): build/.generated
 $(GATEWAY): build-gateway/.generated
-$(COLLECTOR) $(GATEWAY): $(SOURCES)
+$(SMALL): build-small/.generated
+$(COLLECTOR) $(GATEWAY) $(SMALL): $(SOURCES)
 	@echo "Compiling bin/$(@F)"
 	@cd $(dir $(filter %/.generated,$^)) && CGO_ENABLED=0 $(GO) build -mod=mod -trimpath -ldflags '-s -w' -o $@ .
 	@touch $@

@@ -53,7 +53,7 @@ const profilesPipeline = "service: {pipelines: {profiles: {receivers: [otlp], ex
 func TestACustomCollectorIsBuiltAndRunsByThePage(t *testing.T) {
 	t.Parallel()
 	blocks := yamlBlocks(t, "../docs/ocb.md")
-	require.Len(t, blocks, 6, "the manifest's lines, where the module is, the configuration's lines; limits of otlp; and two for basicauth, which can't be built here")
+	require.Len(t, blocks, 7, "the manifest's lines, where the module is, the configuration's lines; limits of otlp; and two for basicauth and one for others, which can't be built here")
 	components, replaces, configuration := blocks[0], blocks[1], blocks[2]
 	var config collectorConfig
 	require.NoError(t, yaml.Unmarshal([]byte(configuration), &config))
@@ -85,6 +85,23 @@ func TestACustomCollectorIsBuiltAndRunsByThePage(t *testing.T) {
 			})
 			c.Stop(t)
 		})
+	}
+}
+
+// The small distribution is built, and has every component of the shipped configurations for one collector.
+func TestTheSmallDistributionRunsTheShippedConfigurations(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../builder-config-small.yaml")
+	require.NoError(t, err)
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	program := buildDistribution(t, strings.NewReplacer("name: otelcol-callbraid-small", "name: somebodys", "output_path: ./build-small", "output_path: ./out", "=> ../", "=> "+root).
+		Replace(string(text)))
+	for name, path := range shippedConfigs(t) {
+		if config, _ := readConfig(t, path); !config.routes() {
+			output, err := exec.CommandContext(t.Context(), program, "validate", "--config", path).CombinedOutput()
+			assert.NoError(t, err, "%s: %s", name, output)
+		}
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/testkit"
-	"github.com/callbraid/callbraid/test/kit"
 )
 
 // builder builds images from the folder that the packages' folder is in.
@@ -150,6 +149,10 @@ func TestTheImageRuns(t *testing.T) {
 		assert.Contains(t, i.ExposedPorts, strconv.Itoa(port)+"/tcp")
 	}
 	const ownMetrics = 8888
+	// compose.yaml and sidecar.yaml run these.
+	for _, file := range []string{"/usr/bin/agentsim", "/usr/bin/bytefrog-guard", "/usr/share/otelcol-callbraid/maven.zip"} {
+		assert.FileExists(t, filepath.Join(s.root, file))
+	}
 
 	t.Run("the container listens only on loopback by default", func(t *testing.T) {
 		collector := i.container(t, s)
@@ -158,7 +161,7 @@ func TestTheImageRuns(t *testing.T) {
 		assert.ElementsMatch(t, append([]int{ownMetrics}, published...), own)
 		assert.Empty(t, open)
 		assert.NotContains(t, collector.said(t), "Other machines can connect")
-		said, err := collector.in(kit.AgentSim(t), "bytefrog", "load", "--events", "1000")
+		said, err := collector.in("chroot", "--userspec="+i.User, s.root, "/usr/bin/agentsim", "bytefrog", "load", "--events", "1000")
 		require.NoError(t, err, said)
 		collector.stop(t)
 		assert.Equal(t, callsOfLoad, strings.Count(s.read(t, "/var/lib/otelcol-callbraid/spans.json"), `"spanId"`))
@@ -190,14 +193,14 @@ func TestAnImageHasOnlyNecessaryFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "Dockerfile")
 	require.NoError(t, os.WriteFile(file, []byte("FROM scratch\nCOPY . /\n"), 0o644))
 	root := b.build(t, file, "context")
-	files := []string{"config/standalone.yaml", "packaging/open.yaml"}
+	files := []string{"config/standalone.yaml", "packaging/open.yaml", "testdata/bytefrog/maven.zip"}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		inside, err := filepath.Rel(root, path)
 		if !slices.Contains(files, inside) {
-			assert.Regexp(t, `^dist/bin/linux_[a-z0-9]+/(otelcol-callbraid|agentctl)$`, inside)
+			assert.Regexp(t, `^dist/bin/linux_[a-z0-9]+/(otelcol-callbraid|otelcol-callbraid-gateway|agentctl|agentsim|bytefrog-guard)$`, inside)
 		}
 		return err
 	})

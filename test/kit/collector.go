@@ -113,6 +113,21 @@ func StartGateway(t testing.TB, hosts *Hosts, configuration string, environment 
 	return launch(t, binary, configuration, environment, nil).awaitReady(t)
 }
 
+// StartMerged is Start with several configurations, which the collector merges in this order.
+func StartMerged(t testing.TB, configurations []string, environment ...string) *Collector {
+	t.Helper()
+	var arguments []string
+	dir := t.TempDir()
+	for i, configuration := range configurations[1:] {
+		file := filepath.Join(dir, fmt.Sprintf("%d.yaml", i))
+		if err := os.WriteFile(file, []byte(configuration), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		arguments = append(arguments, "--config", file)
+	}
+	return launch(t, Binary(t), configurations[0], environment, arguments).awaitReady(t)
+}
+
 // StartGated starts a collector as Start does, with a feature gate that is on.
 func StartGated(t testing.TB, gate, configuration string) *Collector {
 	t.Helper()

@@ -33,6 +33,8 @@ func (r *release) archive(p platform, bom, licences string) (_ string, err error
 	a.addAll("config", filepath.Join("config", "*.yaml"))
 	a.addAll("grafana", filepath.Join("packaging", "grafana", "*.json"))
 	a.addAll("prometheus", filepath.Join("packaging", "prometheus", "*.yaml"))
+	a.addAll("compose", filepath.Join("packaging", "compose", "*.yaml"))
+	a.addAll("compose/grafana", filepath.Join("packaging", "compose", "grafana", "*.yaml"))
 	a.add("README.md", "README.md", 0o644)
 	a.add("SECURITY.md", "SECURITY.md", 0o644)
 	a.add("CHANGELOG.md", "CHANGELOG.md", 0o644)

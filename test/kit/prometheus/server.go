@@ -47,20 +47,26 @@ type Server struct{ address string }
 // CALLBRAID_REQUIRE_PEERS is set.
 func Start(t testing.TB, targets ...string) *Server {
 	t.Helper()
-	binary, err := exec.LookPath("prometheus")
-	if err != nil {
-		missing(t)
-	}
 	list, err := json.Marshal(targets)
 	if err != nil {
 		t.Fatal(err)
 	}
-	directory := t.TempDir()
-	file := filepath.Join(directory, "prometheus.yml")
 	text := fmt.Sprintf(configuration, list)
 	if len(targets) > 1 {
 		text += manyTargets
 	}
+	return StartConfigured(t, text)
+}
+
+// StartConfigured is Start with a whole configuration.
+func StartConfigured(t testing.TB, text string) *Server {
+	t.Helper()
+	binary, err := exec.LookPath("prometheus")
+	if err != nil {
+		missing(t)
+	}
+	directory := t.TempDir()
+	file := filepath.Join(directory, "prometheus.yml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

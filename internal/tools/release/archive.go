@@ -35,6 +35,7 @@ func (r *release) archive(p platform, bom, licences string) (_ string, err error
 	a.addAll("prometheus", filepath.Join("packaging", "prometheus", "*.yaml"))
 	a.addAll("compose", filepath.Join("packaging", "compose", "*.yaml"))
 	a.addAll("compose/grafana", filepath.Join("packaging", "compose", "grafana", "*.yaml"))
+	a.addAll("kubernetes", filepath.Join("packaging", "kubernetes", "*.yaml"))
 	a.add("README.md", "README.md", 0o644)
 	a.add("SECURITY.md", "SECURITY.md", 0o644)
 	a.add("CHANGELOG.md", "CHANGELOG.md", 0o644)

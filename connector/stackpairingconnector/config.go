@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/callbraid/callbraid/internal/call/engine"
+	"github.com/callbraid/callbraid/internal/componentkit/confignames"
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
@@ -163,7 +164,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return conf.Unmarshal(c)
+	return confignames.Unmarshal(conf, c)
 }
 
 // isMap reports whether a value of a configuration has settings below it, or is not there.

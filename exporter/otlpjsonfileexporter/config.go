@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
+	"github.com/callbraid/callbraid/internal/componentkit/confignames"
 	"github.com/callbraid/callbraid/internal/componentkit/recordfile"
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 )
@@ -68,7 +69,13 @@ func createDefaultConfig() component.Config {
 	}
 }
 
-var _ confmap.Validator = (*Config)(nil)
+var (
+	_ confmap.Unmarshaler = (*Config)(nil)
+	_ confmap.Validator   = (*Config)(nil)
+)
+
+// Unmarshal reports the right name of a misspelt setting.
+func (c *Config) Unmarshal(conf *confmap.Conf) error { return confignames.Unmarshal(conf, c) }
 
 // Validate returns all invalid settings, each with its field and its remedy.
 func (c *Config) Validate() error {

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/config/confighttp"
 	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/callbraid/callbraid/internal/componentkit/confignames"
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
@@ -80,7 +81,13 @@ func createDefaultConfig() component.Config {
 	}
 }
 
-var _ confmap.Validator = (*Config)(nil)
+var (
+	_ confmap.Unmarshaler = (*Config)(nil)
+	_ confmap.Validator   = (*Config)(nil)
+)
+
+// Unmarshal reports the right name of a misspelt setting.
+func (c *Config) Unmarshal(conf *confmap.Conf) error { return confignames.Unmarshal(conf, c) }
 
 // Validate returns all invalid settings, each with its field and its remedy.
 func (c *Config) Validate() error {

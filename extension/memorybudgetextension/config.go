@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/confignames"
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
@@ -57,6 +59,11 @@ func createDefaultConfig() component.Config {
 		LimitMiB: 128, MaxAttributeDepth: 32, MaxOpen: 128, ReadTimeout: 30 * time.Second,
 	}}
 }
+
+var _ confmap.Unmarshaler = (*Config)(nil)
+
+// Unmarshal reports the right name of a misspelt setting.
+func (c *Config) Unmarshal(conf *confmap.Conf) error { return confignames.Unmarshal(conf, c) }
 
 // Validate names each setting that cannot be, with its remedy.
 func (c *Config) Validate() error {

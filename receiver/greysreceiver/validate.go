@@ -13,12 +13,19 @@ import (
 
 	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/callbraid/callbraid/internal/componentkit/confignames"
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
-var _ confmap.Validator = (*Config)(nil)
+var (
+	_ confmap.Unmarshaler = (*Config)(nil)
+	_ confmap.Validator   = (*Config)(nil)
+)
+
+// Unmarshal reports the right name of a misspelt setting.
+func (c *Config) Unmarshal(conf *confmap.Conf) error { return confignames.Unmarshal(conf, c) }
 
 // Validate returns all errors of the configuration, each with its field and its remedy.
 func (c *Config) Validate() error {

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/callbraid/callbraid/internal/call/pairing"
+	"github.com/callbraid/callbraid/internal/componentkit/confignames"
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
@@ -144,7 +145,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return conf.Unmarshal(c)
+	return confignames.Unmarshal(conf, c)
 }
 
 // Validate reports all settings with impossible values.

@@ -19,14 +19,16 @@ import (
 	bounds "github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
-func TestThePageIsUpToDate(t *testing.T) {
-	made := filepath.Join(t.TempDir(), "made.md")
-	require.NoError(t, write("../../..", made))
-	want, err := os.ReadFile(made)
-	require.NoError(t, err)
-	got, err := os.ReadFile("../../../docs/configuration.md")
-	require.NoError(t, err)
-	assert.Equal(t, string(want), string(got), "run make generate")
+func TestThePageAndTheSchemaAreUpToDate(t *testing.T) {
+	page, schema := filepath.Join(t.TempDir(), "made.md"), filepath.Join(t.TempDir(), "made.json")
+	require.NoError(t, write("../../..", page, schema))
+	for made, stored := range map[string]string{page: "../../../docs/configuration.md", schema: "../../../config/schema.json"} {
+		want, err := os.ReadFile(made)
+		require.NoError(t, err)
+		got, err := os.ReadFile(stored)
+		require.NoError(t, err)
+		assert.Equal(t, string(want), string(got), "run make generate")
+	}
 }
 
 func TestAnUnknownComponentIsAnError(t *testing.T) {

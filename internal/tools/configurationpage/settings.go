@@ -34,6 +34,14 @@ func settingsOf(configuration any) []setting {
 
 // fields are the settings of a struct, below those of a prefix.
 func fields(prefix string, of reflect.Value, foreign bool) (all []setting) {
+	for _, s := range direct(prefix, of, foreign) {
+		all = append(all, below(s)...)
+	}
+	return all
+}
+
+// direct are the settings of a struct, without those below them.
+func direct(prefix string, of reflect.Value, foreign bool) (all []setting) {
 	for i := range of.NumField() {
 		field, value := of.Type().Field(i), of.Field(i)
 		name, options, tagged := strings.Cut(field.Tag.Get("mapstructure"), ",")
@@ -41,10 +49,10 @@ func fields(prefix string, of reflect.Value, foreign bool) (all []setting) {
 			continue
 		}
 		if tagged && options == "squash" {
-			all = append(all, fields(prefix, value, foreign || !ours(value.Type()))...)
+			all = append(all, direct(prefix, value, foreign || !ours(value.Type()))...)
 			continue
 		}
-		all = append(all, below(setting{prefix + name, value, foreign})...)
+		all = append(all, setting{prefix + name, value, foreign})
 	}
 	return all
 }

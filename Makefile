@@ -14,7 +14,8 @@ SOAK_ATTACK ?= 1
 # Which attacks `make attack` has (a regular expression of their names).
 ATTACK_ONLY ?=
 # For which platforms `make package` packs.
-PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+# Those of Windows have agentctl and agentsim only.
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 # How long each fuzz test runs, e.g. FUZZTIME=30s.
 FUZZTIME ?= 5m
 # Which benchmarks run (a regular expression), and how often each.
@@ -212,12 +213,13 @@ package: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 package: export TZ := UTC
 
 .PHONY: package
-package: build $(TOOLS)/release ## Pack dist/: deb, rpm and tar.gz with SBOM and checksums (PLATFORMS="linux/amd64 darwin/arm64")
+package: build $(TOOLS)/release ## Pack dist/: deb, rpm, tar.gz and zip with SBOM and checksums (PLATFORMS="linux/amd64 darwin/arm64")
 	@mkdir -p $(DIST) && find $(DIST) -mindepth 1 -maxdepth 1 ! -name bin -exec rm -rf {} +
-	@set -e; for p in $(AGENTSIM) $(AGENTCTL) $(GUARD); do $$p man $(DIST)/man; done; cp packaging/*.1 $(DIST)/man/; mkdir -p $(DIST)/data
+	@set -e; for p in $(AGENTSIM) $(AGENTCTL) $(GUARD); do $$p man $(DIST)/man; $$p completions $(DIST)/completions; done; \
+	cp packaging/*.1 $(DIST)/man/; mkdir -p $(DIST)/data
 	@set -e; for p in $(PLATFORMS); do \
-		echo "Building for $$p"; \
-		GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) --no-print-directory BIN=$(DIST)/bin/$${p%/*}_$${p#*/} build; \
+		echo "Building for $$p"; case $$p in windows/*) programs="agentctl agentsim";; *) programs="otelcol-callbraid agentsim agentctl bytefrog-guard";; esac; \
+		bin=$(DIST)/bin/$${p%/*}_$${p#*/}; GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) --no-print-directory BIN=$$bin $$(printf "$$bin/%s " $$programs); \
 	done
 	@$(TOOLS)/release -dist $(DIST) -version $(VERSION) $(PLATFORMS)
 
@@ -232,6 +234,11 @@ release-notes: ## Print the changes of the version that builder-config.yaml name
 check-release: ## Check that a tag, the version and the changelog agree (TAG=v0.1.0)
 	@if [ "$(TAG)" != "v$(VERSION)" ]; then echo "expected the tag v$(VERSION), the version in builder-config.yaml, got $(TAG)"; exit 1; fi
 	@if [ -z "$$($(changes))" ]; then echo "CHANGELOG.md: expected a chapter ## [$(VERSION)] with changes"; exit 1; fi
+	@cd internal/tools && $(GO) run ./setversion -check $(CURDIR)
+
+.PHONY: set-version
+set-version: ## Write a version into every file that has it, and its chapter into the changelog (TO=0.1.0)
+	@cd internal/tools && $(GO) run ./setversion -to '$(TO)' $(CURDIR) && $(GO) generate ./gatewaymanifest
 
 .PHONY: vulnerabilities
 vulnerabilities: $(TOOLS)/govulncheck ## Look for known vulnerabilities in code that the programs can reach (needs the Go vulnerability database)

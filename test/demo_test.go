@@ -90,6 +90,20 @@ func TestTheDemoWritesAPictureOfAMavenBuild(t *testing.T) {
 	assert.Less(t, dark, pixels/4)
 }
 
+// The README's command runs as it is written, in a network of its own, because the demo has the usual ports. The collector is built already.
+func TestTheReadmesCommandShowsTheDemo(t *testing.T) {
+	t.Parallel()
+	kit.RequireUnshare(t)
+	command := exec.CommandContext(t.Context(), "unshare", "--map-root-user", "--net", "sh", "-c",
+		"ip link set lo up && exec "+kit.Command(t, "..", "try it")+` "$@"`, "sh",
+		"--old-file=build", "BIN="+filepath.Dir(kit.Binary(t)), "DEMO_DATA="+filepath.Join(t.TempDir(), "data"))
+	command.Dir = ".."
+	command.Env = append(command.Environ(), "DEMO_KEEP=false")
+	said, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	assert.Contains(t, string(said), "calls  442,770")
+}
+
 func TestADemoWhoseBrowserFailsPrintsItsResult(t *testing.T) {
 	t.Parallel()
 	said, picture, err := demo(t, "shop", "echo no display; exit 1")

@@ -110,9 +110,9 @@ func buildDistribution(t *testing.T, manifest string) string {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "manifest.yaml"), []byte(manifest), 0o644))
-	build := exec.CommandContext(t.Context(), kit.Builder(t), "--config", "manifest.yaml")
+	build := exec.CommandContext(t.Context(), "sh", "-c", kit.Command(t, "..", "build it into a collector"))
 	build.Dir = dir
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "PATH="+filepath.Dir(kit.Builder(t))+":"+os.Getenv("PATH"))
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s\n%s", manifest, output)
 	return filepath.Join(dir, "out", "somebodys")

@@ -4,6 +4,7 @@
 package install
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path"
@@ -113,4 +114,18 @@ func checkManPages(t *testing.T, s *system) {
 		}
 	}
 	assert.Greater(t, found, 3)
+}
+
+// checkCompletions lets bash load the completions of each program, and complete a command. zsh and fish are not in the system.
+func checkCompletions(t *testing.T, s *system) {
+	for program, c := range map[string]struct{ begun, want string }{
+		"agentctl": {"wat", "watch"}, "agentsim": {"byte", "bytefrog"}, "bytefrog-guard": {"--lis", "--listen"},
+	} {
+		file := "/usr/share/bash-completion/completions/" + program
+		// __complete is the command that a completion runs to get the words.
+		assert.Contains(t, s.run(t, "bash", "-c", "source "+file+" && complete -p "+program+" && "+program+" __complete "+c.begun), c.want, program)
+		assert.Contains(t, s.read(t, "/usr/share/zsh/vendor-completions/_"+program), "#compdef "+program)
+		assert.Contains(t, s.read(t, "/usr/share/fish/vendor_completions.d/"+program+".fish"), "complete -c "+program)
+	}
+	assert.True(t, json.Valid([]byte(s.read(t, "/usr/share/otelcol-callbraid/config/schema.json"))))
 }

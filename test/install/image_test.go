@@ -4,6 +4,7 @@
 package install
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -153,6 +154,10 @@ func TestTheImageRuns(t *testing.T) {
 	for _, file := range []string{"/usr/bin/agentsim", "/usr/bin/bytefrog-guard", "/usr/share/otelcol-callbraid/maven.zip"} {
 		assert.FileExists(t, filepath.Join(s.root, file))
 	}
+	authorities := x509.NewCertPool()
+	// Go looks here first.
+	require.True(t, authorities.AppendCertsFromPEM([]byte(s.read(t, "/etc/ssl/certs/ca-certificates.crt"))))
+	assert.Greater(t, len(strings.Split(s.read(t, "/etc/ssl/certs/ca-certificates.crt"), "BEGIN CERTIFICATE")), 100)
 
 	t.Run("the container listens only on loopback by default", func(t *testing.T) {
 		collector := i.container(t, s)
@@ -193,7 +198,7 @@ func TestAnImageHasOnlyNecessaryFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "Dockerfile")
 	require.NoError(t, os.WriteFile(file, []byte("FROM scratch\nCOPY . /\n"), 0o644))
 	root := b.build(t, file, "context")
-	files := []string{"config/standalone.yaml", "packaging/open.yaml", "testdata/bytefrog/maven.zip"}
+	files := []string{"config/standalone.yaml", "dist/certificates/ca-certificates.crt", "packaging/open.yaml", "testdata/bytefrog/maven.zip"}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

@@ -19,7 +19,7 @@ func TestTheDebianPackagesRunInACleanSystem(t *testing.T) {
 	collectorPackage := only(t, packages, "otelcol-callbraid_*_amd64.deb")
 	s := cleanSystem(t)
 	s.pretendSystemd(t)
-	s.install(t, collectorPackage)
+	s.installByReadme(t, collectorPackage)
 	assert.Equal(t, installed, s.orders(t))
 	s.pretend(t)
 	s.install(t, only(t, packages, "bytefrog-guard_*_amd64.deb"))
@@ -30,6 +30,7 @@ func TestTheDebianPackagesRunInACleanSystem(t *testing.T) {
 	t.Run("an upgrade closes files that an older package left open, and no others", func(t *testing.T) { checkClosing(t, s, collectorPackage) })
 	t.Run("the unit lets port files be written", func(t *testing.T) { checkPortFiles(t, s) })
 	t.Run("man pages have the date of all files", func(t *testing.T) { checkManPages(t, s) })
+	t.Run("shells and editors find completions and the schema", func(t *testing.T) { checkCompletions(t, s) })
 	t.Run("dpkg does not replace a changed configuration", func(t *testing.T) { checkUpgrade(t, s, collectorPackage) })
 	t.Run("systemd receives the commands of an installation and an upgrade", func(t *testing.T) { checkChanges(t, s) })
 	t.Run("systemd receives the commands of a removal", func(t *testing.T) { checkRemoval(t, s) })
@@ -111,7 +112,8 @@ func TestTheRPMPackagesHaveTheFilesOfTheDebianOnes(t *testing.T) {
 		var inRPM []string
 		for line := range strings.Lines(query(t, packages, name, "[%{FILEMODES:perms} %{FILENAMES}\n]")) {
 			if fields := strings.Fields(line); !strings.HasPrefix(fields[0], "d") {
-				inRPM = append(inRPM, fields[1])
+				// Debian's zsh looks for completions in another directory.
+				inRPM = append(inRPM, strings.Replace(fields[1], "/zsh/site-functions/", "/zsh/vendor-completions/", 1))
 			}
 		}
 		var inDeb []string

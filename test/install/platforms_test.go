@@ -5,10 +5,12 @@ package install
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"debug/elf"
 	"debug/macho"
+	"debug/pe"
 	"fmt"
 	"io"
 	"os"
@@ -25,7 +27,7 @@ import (
 )
 
 // archived is the name of a platform's archive.
-var archived = regexp.MustCompile(`_(linux|darwin)_(amd64|arm64)\.tar\.gz$`)
+var archived = regexp.MustCompile(`_(linux|darwin|windows)_(amd64|arm64)\.(?:tar\.gz|zip)$`)
 
 // TestPackagesHaveProgramsOfTheirPlatform looks at all platforms that were packed.
 func TestPackagesHaveProgramsOfTheirPlatform(t *testing.T) {
@@ -33,6 +35,13 @@ func TestPackagesHaveProgramsOfTheirPlatform(t *testing.T) {
 	archives, err := filepath.Glob(filepath.Join(packages, "callbraid_*.tar.gz"))
 	require.NoError(t, err)
 	require.NotEmpty(t, archives)
+	zipped, err := filepath.Glob(filepath.Join(packages, "callbraid_*.zip"))
+	require.NoError(t, err)
+	for _, archive := range zipped {
+		name := archived.FindStringSubmatch(archive)
+		require.NotNil(t, name, archive)
+		t.Run(name[1]+"/"+name[2], func(t *testing.T) { checkZip(t, archive, name[2]) })
+	}
 	for _, archive := range archives {
 		name := archived.FindStringSubmatch(archive)
 		require.NotNil(t, name, archive)
@@ -50,6 +59,29 @@ func TestPackagesHaveProgramsOfTheirPlatform(t *testing.T) {
 			}
 		})
 	}
+}
+
+// checkZip checks the programs for Windows.
+func checkZip(t *testing.T, archive, processor string) {
+	t.Helper()
+	files, err := zip.OpenReader(archive)
+	require.NoError(t, err)
+	defer files.Close()
+	var found []string
+	for _, file := range files.File {
+		if path.Ext(file.Name) != ".exe" {
+			continue
+		}
+		found = append(found, path.Base(file.Name))
+		content, err := file.Open()
+		require.NoError(t, err)
+		program, err := io.ReadAll(content)
+		require.NoError(t, err)
+		is, err := pe.NewFile(bytes.NewReader(program))
+		require.NoError(t, err, file.Name)
+		assert.Equal(t, processor, map[uint16]string{pe.IMAGE_FILE_MACHINE_AMD64: "amd64", pe.IMAGE_FILE_MACHINE_ARM64: "arm64"}[is.Machine], file.Name)
+	}
+	assert.ElementsMatch(t, []string{"agentctl.exe", "agentsim.exe"}, found)
 }
 
 func checkDebian(t *testing.T, packages, name, processor string, wanted ...string) {

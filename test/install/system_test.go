@@ -7,9 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // system is a Debian base system in a folder.
@@ -95,5 +98,16 @@ func (s *system) install(t *testing.T, file string) string {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(s.path(inside), text, 0o644))
-	return s.run(t, "dpkg", "--force-unsafe-io", "--install", inside)
+	return s.run(t, "dpkg", "--force-unsafe-io", "--force-confold", "--install", inside)
+}
+
+// installByReadme installs a package with the README's command, without sudo, which root does not need.
+func (s *system) installByReadme(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	s.write(t, "/srv/dist/"+filepath.Base(file), string(text))
+	command, ok := strings.CutPrefix(kit.Command(t, "../..", "run it as a service"), "sudo ")
+	require.True(t, ok)
+	s.run(t, "env", "DEBIAN_FRONTEND=noninteractive", "sh", "-c", "cd /srv && "+strings.Replace(command, "apt install", "apt-get install -y", 1))
 }

@@ -58,3 +58,15 @@ exec unshare --map-root-user --mount sh -c 'mount --bind "$0" /etc/hosts && exec
 	}
 	return program
 }
+
+// RequireUnshare skips a test where a process can't have a network of its own, or fails it if CALLBRAID_REQUIRE_PEERS is set.
+func RequireUnshare(t testing.TB) {
+	t.Helper()
+	output, err := exec.Command("unshare", "--map-root-user", "--net", "ip", "link", "set", "lo", "up").CombinedOutput()
+	if err != nil && os.Getenv("CALLBRAID_REQUIRE_PEERS") == "" {
+		t.Skipf("expected a process to have a network of its own, which needs Linux, iproute2 and unprivileged user namespaces; got: %v: %s", err, output)
+	}
+	if err != nil {
+		t.Fatalf("expected a process to have a network of its own, got: %v: %s", err, output)
+	}
+}

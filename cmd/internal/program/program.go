@@ -1,11 +1,13 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program has the common parts of the project's command lines: the version, and man pages.
+// Package program has the common parts of the project's command lines: the version, man pages, and completions of shells.
 package program
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 
@@ -16,10 +18,10 @@ import (
 // version is the distribution's, from builder-config.yaml; the linker sets it (-X).
 var version string
 
-// Complete adds --version to a program's root command, and the hidden command man for packagers.
+// Complete adds --version to a program's root command, and the hidden commands man and completions for packagers.
 func Complete(root *cobra.Command) *cobra.Command {
 	root.Version = Version()
-	root.AddCommand(manCommand(root))
+	root.AddCommand(manCommand(root), completionsCommand(root))
 	return root
 }
 
@@ -49,6 +51,26 @@ func manCommand(root *cobra.Command) *cobra.Command {
 			return doc.GenManTree(root, &doc.GenManHeader{
 				Title: strings.ToUpper(root.Name()), Section: "1", Source: "Callbraid " + Version(), Manual: "Callbraid",
 			}, args[0])
+		},
+	}
+}
+
+func completionsCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:    "completions DIRECTORY",
+		Short:  "Write the completions for bash, zsh and fish",
+		Args:   cobra.ExactArgs(1),
+		Hidden: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			name := root.Name()
+			return errors.Join(
+				root.GenBashCompletionFileV2(filepath.Join(args[0], name+".bash"), true),
+				root.GenZshCompletionFile(filepath.Join(args[0], "_"+name)),
+				root.GenFishCompletionFile(filepath.Join(args[0], name+".fish"), true),
+			)
 		},
 	}
 }

@@ -42,3 +42,15 @@ func TestEachCommandHasAManPage(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(page), "Do it now")
 }
+
+func TestEachShellHasCompletions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "completions")
+	root := sample()
+	root.SetArgs([]string{"completions", dir})
+	require.NoError(t, root.Execute())
+	for name, has := range map[string]string{"sample.bash": "-F __start_sample sample", "_sample": "#compdef sample", "sample.fish": "complete -c sample"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		assert.Contains(t, string(text), has)
+	}
+}

@@ -5,8 +5,8 @@
 // and RPM for Linux, an SBOM (CycloneDX) of each, the licences of all compiled modules, and
 // checksums of all files. `make package` runs it, at the root of the project.
 //
-// Its folder, dist, has bin/OS_ARCH with the programs of each platform and man with the man pages.
-// It writes its files beside them. The same programs result in the same files, byte by byte, if
+// Its folder, dist, has bin/OS_ARCH with the programs of each platform, man with the man pages, and
+// completions with those of shells. It writes its files beside them, and the certificates for the image. The same programs result in the same files, byte by byte, if
 // SOURCE_DATE_EPOCH is the same.
 package main
 
@@ -20,11 +20,18 @@ import (
 	"time"
 )
 
-// programs are the programs in each platform's folder.
-var programs = []string{collector, "agentctl", "agentsim", "bytefrog-guard"}
-
 // collector is the program with the components.
 const collector = "otelcol-callbraid"
+
+const windows = "windows"
+
+// programsOf are the programs in the folder of a platform. On Windows there are no collectors and no agents.
+func programsOf(p platform) []string {
+	if p.os == windows {
+		return []string{"agentctl", "agentsim"}
+	}
+	return []string{collector, "agentctl", "agentsim", "bytefrog-guard"}
+}
 
 // release is a release that is being packed.
 type release struct {
@@ -69,6 +76,9 @@ func run(arguments []string) error {
 		return fmt.Errorf("SOURCE_DATE_EPOCH: expected seconds since 1970, as of the last commit: %w", err)
 	}
 	r.time = time.Unix(seconds, 0).UTC()
+	if err := r.writeCertificates(); err != nil {
+		return err
+	}
 	var made []string
 	for _, argument := range flags.Args() {
 		system, processor, ok := strings.Cut(argument, "/")
@@ -89,7 +99,7 @@ func run(arguments []string) error {
 
 // pack makes all files for one platform, and returns their paths.
 func (r *release) pack(p platform) ([]string, error) {
-	contents, err := readContents(r.bin(p))
+	contents, err := readContents(r.bin(p), programsOf(p))
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ var manifests = []string{"packaging/otelcol-callbraid.yaml", "packaging/bytefrog
 // packages makes the packages of a platform of Linux, and returns their paths.
 func (r *release) packages(p platform, bom, licences string) ([]string, error) {
 	values := map[string]string{
-		"VERSION": r.version, "ARCH": p.arch, "BIN": r.bin(p), "MAN": filepath.Join(r.dist, "man"), "SBOM": bom, "LICENCES": licences,
+		"VERSION": r.version, "ARCH": p.arch, "BIN": r.bin(p), "MAN": filepath.Join(r.dist, "man"), "COMPLETIONS": filepath.Join(r.dist, "completions"), "SBOM": bom, "LICENCES": licences,
 	}
 	var made []string
 	for _, manifest := range manifests {

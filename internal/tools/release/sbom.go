@@ -31,7 +31,7 @@ type program struct {
 }
 
 // readContents reads the build information that Go's linker wrote into the programs of a folder.
-func readContents(bin string) (*contents, error) {
+func readContents(bin string, programs []string) (*contents, error) {
 	c := &contents{}
 	for _, name := range programs {
 		path := filepath.Join(bin, name)

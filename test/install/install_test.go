@@ -63,6 +63,7 @@ func TestTheDebianPackagesRunInACleanSystem(t *testing.T) {
 		assert.Equal(t, 2*callsOfLoad, strings.Count(spans, `"spanId"`))
 	})
 	t.Run("a reload accepts a new configuration, and not one with an error", func(t *testing.T) { checkReload(t, s) })
+	t.Run("an upgrade loses nothing while a program runs", func(t *testing.T) { checkUpgradeWithData(t, s, packages) })
 	t.Run("every program prints the packages' version", func(t *testing.T) {
 		for _, name := range programs {
 			version := strings.Fields(s.run(t, name, "--version"))[2]

@@ -1,0 +1,205 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
+)
+
+// olderVersion is what the packages are called that play those of an earlier version.
+const olderVersion = "0.0.1"
+
+// older returns a package of an earlier version: the one in CALLBRAID_OLDER_DIST, if that is set, or else this one with another
+// number.
+func older(t *testing.T, packages, name string) string {
+	t.Helper()
+	pattern := name + "_*_amd64.deb"
+	if folder := os.Getenv("CALLBRAID_OLDER_DIST"); folder != "" {
+		return only(t, folder, pattern)
+	}
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), name+"_"+olderVersion+"_amd64.deb")
+	run(t, exec.Command("dpkg-deb", "--raw-extract", only(t, packages, pattern), dir))
+	control := filepath.Join(dir, "DEBIAN", "control")
+	text, err := os.ReadFile(control)
+	require.NoError(t, err)
+	changed := regexp.MustCompile(`(?m)^Version: .*$`).ReplaceAll(text, []byte("Version: "+olderVersion))
+	require.NotEqual(t, text, changed)
+	require.NoError(t, os.WriteFile(control, changed, 0o644))
+	run(t, exec.Command("dpkg-deb", "--build", "-Zgzip", "-z1", dir, file))
+	return file
+}
+
+// backend is a server that refuses spans until it is open, and then counts them.
+type backend struct {
+	mu               sync.Mutex
+	open             bool
+	refused          int
+	spans, truncated int
+}
+
+func (b *backend) accept(traces ptrace.Traces) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.open {
+		b.refused++
+		return http.StatusServiceUnavailable
+	}
+	for _, resource := range traces.ResourceSpans().All() {
+		for _, scope := range resource.ScopeSpans().All() {
+			for _, span := range scope.Spans().All() {
+				b.spans++
+				if _, truncated := span.Attributes().Get("callbraid.truncated"); truncated {
+					b.truncated++
+				}
+			}
+		}
+	}
+	return http.StatusOK
+}
+
+// events is the number of call events that the received spans and a number of orphans were made of: two for each call, and one for a
+// call without its end, or an end without its call.
+func (b *backend) events(orphans int) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return 2*b.spans - b.truncated + orphans
+}
+
+// queued is added to the shipped configuration: spans also go to a server, over a queue on the disk.
+func queued(server string) string {
+	return fmt.Sprintf(`
+extensions: {file_storage: {directory: /var/lib/otelcol-callbraid/queues, create_directory: true}}
+exporters:
+  otlp_http:
+    endpoint: %s
+    compression: none
+    retry_on_failure: {initial_interval: 100ms, max_interval: 1s, max_elapsed_time: 0s}
+    sending_queue: {storage: file_storage, block_on_overflow: true}
+service:
+  extensions: [memory_budget, health_check, file_storage]
+  pipelines: {traces/kept: {exporters: [otlp_http, flame_graph]}}
+`, server)
+}
+
+// sent is the number of events in the last line of agentsim.
+var sent = regexp.MustCompile(`sent ([0-9,]+) events, .* ([0-9]+) data breaks`)
+
+// checkUpgradeWithData upgrades a collector and a guard while a program runs behind the guard, and the server of the spans is down. Each
+// event that the program sent must arrive as a part of a span.
+func checkUpgradeWithData(t *testing.T, s *system, packages string) {
+	// 1. The older version runs, and a program behind its guard.
+	s.install(t, older(t, packages, "otelcol-callbraid"))
+	s.install(t, older(t, packages, "bytefrog-guard"))
+	var of backend
+	server, _ := kit.ServeOTLP(t, kit.Accept{Traces: of.accept})
+	e := s.configure(t)
+	s.write(t, addresses, e.configuration())
+	const more = "/srv/queued.yaml"
+	s.write(t, more, queued(server))
+	shipped := s.read(t, options)
+	s.write(t, options, strings.Replace(shipped, addresses+`"`, addresses+" --config="+more+`"`, 1))
+	defer s.write(t, options, shipped)
+	u := s.unit(t, "otelcol-callbraid")
+	old := s.startUnit(t, u)
+	e.awaitHealthy(t, old)
+	listen := testkit.Address(t)
+	unit := s.unit(t, "bytefrog-guard")
+	unit["Environment"] = []string{"COLLECTOR=" + e.bytefrog, "GUARD_OPTIONS=--listen=" + listen + " --metrics=" + testkit.Address(t)}
+	guard := s.startUnit(t, unit)
+	testkit.Eventually(t, "the guard listens", func() (bool, string) { return strings.Contains(guard.said(t), listen), guard.said(t) })
+	agent := s.start(t, program{user: "nobody", group: "nogroup", command: []string{
+		"agentsim", "bytefrog", "load", "--endpoint", listen, "--rate", "4000", "--functions", "20", "--depth", "6",
+	}})
+
+	// 2. Spans wait on the disk, and the call trees have calls. They are in memory only, so their reader saves them.
+	testkit.Eventually(t, "the server refuses spans", func() (bool, string) {
+		of.mu.Lock()
+		defer of.mu.Unlock()
+		return of.refused > 0, old.said(t)
+	})
+	tree := func() string {
+		return e.page(t, "http://"+e.flameGraph+"/services/unknown_service:java/profile.folded")
+	}
+	testkit.Eventually(t, "a call tree", func() (bool, string) { text := tree(); return strings.Contains(text, ";"), text })
+
+	// 3. Both packages are upgraded, which restarts the collector, and not the guard.
+	s.pretend(t, "active")
+	said := s.install(t, only(t, packages, "otelcol-callbraid_*_amd64.deb"))
+	require.Contains(t, s.orders(t), "try-restart otelcol-callbraid.service", said)
+	old.stop(t)
+	current := s.startUnit(t, s.unit(t, "otelcol-callbraid"))
+	e.awaitHealthy(t, current)
+	s.pretend(t, "active")
+	assert.Contains(t, s.install(t, only(t, packages, "bytefrog-guard_*_amd64.deb")), "continues in its old version")
+
+	// 4. The program is traced by the new collector, then ends in order.
+	testkit.Eventually(t, "calls in the new call tree", func() (bool, string) { text := tree(); return strings.Contains(text, ";"), current.said(t) })
+	require.NoError(t, agent.command.Process.Signal(os.Interrupt))
+	require.NoError(t, <-agent.ended, agent.said(t))
+	report := sent.FindStringSubmatch(agent.said(t))
+	require.NotNil(t, report, agent.said(t))
+	want, err := strconv.Atoi(strings.ReplaceAll(report[1], ",", ""))
+	require.NoError(t, err)
+	assert.Equal(t, "1", report[2], "one break: the restart")
+
+	// 5. The server is up again, and has all spans: those of the old queue too.
+	of.mu.Lock()
+	of.open = true
+	of.mu.Unlock()
+	testkit.Eventually(t, "spans of all events", func() (bool, string) {
+		orphans := e.counter(t, "otelcol_connector_stack_pairing_orphans")
+		got := of.events(orphans)
+		return got == want, fmt.Sprintf("%d of %d events, %d orphans\n%s", got, want, orphans, current.said(t))
+	})
+	guard.stop(t)
+	current.stop(t)
+	assert.Greater(t, of.truncated, 0, "calls were open at the restart")
+}
+
+// page returns a page, or its error as text.
+func (e endpoints) page(t *testing.T, url string) string {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		return err.Error()
+	}
+	defer response.Body.Close() // only read
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// counter returns the sum of a collector's own counter. A counter without a value is not on the page.
+func (e endpoints) counter(t *testing.T, name string) (sum int) {
+	t.Helper()
+	for line := range strings.Lines(e.page(t, "http://"+e.own+"/metrics")) {
+		if !strings.HasPrefix(line, name) || strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Fields(line)
+		value, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+		require.NoError(t, err, line)
+		sum += int(value)
+	}
+	return sum
+}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/xpdata"
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
@@ -102,14 +103,14 @@ func appendHexadecimal(dst []byte, v *ctf.Values, f *ctf.Field) []byte {
 }
 
 // write writes the attribute, unless the field is empty. It omits a value that is too large for the record.
-func (c *column) write(attributes pcommon.Map, v *ctf.Values, known *Texts, size *RecordSize) {
+func (c *column) write(attributes *xpdata.MapBuilder, v *ctf.Values, known *Texts, size *RecordSize) {
 	switch c.form {
 	case formNumber:
-		known.putNumber(attributes, c.key, v.Int(c.field))
+		known.setNumber(attributes.AppendEmpty(c.key), v.Int(c.field))
 		return
 	case formUnsigned:
 		if n := v.Int(c.field); n >= 0 {
-			known.putNumber(attributes, c.key, n)
+			known.setNumber(attributes.AppendEmpty(c.key), n)
 			return
 		}
 	case formText:
@@ -128,18 +129,20 @@ func (c *column) write(attributes pcommon.Map, v *ctf.Values, known *Texts, size
 		}
 	}
 	before := size.Bytes
-	if !render(attributes.PutEmpty(c.key), v, c.field, size) {
-		attributes.Remove(c.key)
+	if !render(known.rendered, v, c.field, size) {
+		known.rendered = pcommon.NewValueEmpty()
 		size.leaveOut(before)
+		return
 	}
+	known.rendered.MoveTo(attributes.AppendEmpty(c.key))
 }
 
 // writeText writes a text, unless it is too large for the record.
-func (c *column) writeText(attributes pcommon.Map, b []byte, known *Texts, size *RecordSize) {
+func (c *column) writeText(attributes *xpdata.MapBuilder, b []byte, known *Texts, size *RecordSize) {
 	before := size.Bytes
 	if !size.reserve(len(b)) {
 		size.leaveOut(before)
 		return
 	}
-	known.putText(attributes, c.key, b, Text{})
+	known.setText(attributes.AppendEmpty(c.key), b, Text{})
 }

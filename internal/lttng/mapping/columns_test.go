@@ -61,8 +61,9 @@ func TestAFieldBecomesAnAttributeByItsType(t *testing.T) {
 			r := eventOf(t, c.fields, c.content...)
 			column := newColumn("f", r.Event.Class.Fields.Lookup("f"), false)
 			assert.Equal(t, c.form, column.form)
-			attributes := plog.NewLogRecord().Attributes()
-			column.write(attributes, &r.Event.Values, NewTexts(), &RecordSize{most: 1 << 20})
+			attributes, known := plog.NewLogRecord().Attributes(), NewTexts()
+			column.write(&known.attributes, &r.Event.Values, known, &RecordSize{most: 1 << 20})
+			known.attributes.UnsafeIntoMap(attributes)
 			assert.Equal(t, c.want, attributes.AsRaw()["f"])
 		})
 	}

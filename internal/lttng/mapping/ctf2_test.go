@@ -19,8 +19,8 @@ const (
 	classOfLength = `"length-field-location": {"origin": "event-record-payload", "path": ["_seq_length"]}`
 )
 
-// recordCTF2 returns the attributes of an event in CTF 2 with these members and bytes.
-func recordCTF2(t *testing.T, members string, content ...byte) map[string]any {
+// eventCTF2 reads an event in CTF 2 with these members from these bytes.
+func eventCTF2(t *testing.T, members string, content ...byte) *ctf.Reader {
 	t.Helper()
 	trace := ctf.NewTrace()
 	require.NoError(t, trace.Append([]byte("\x1e"+`{"type": "preamble", "version": 2}`+
@@ -30,6 +30,13 @@ func recordCTF2(t *testing.T, members string, content ...byte) map[string]any {
 	r := ctf.NewReader(trace)
 	require.NoError(t, r.Begin(content))
 	require.True(t, r.Next(), r.Err())
+	return r
+}
+
+// recordCTF2 returns the attributes of an event in CTF 2 with these members and bytes.
+func recordCTF2(t *testing.T, members string, content ...byte) map[string]any {
+	t.Helper()
+	r := eventCTF2(t, members, content...)
 	record := plog.NewLogRecord()
 	NewPlan(r.Event.Class, nil, false, Records{MaxBytes: 1 << 20}).Record.Write(record, &r.Event, &r.Packet, nil, NewTexts())
 	return record.Attributes().AsRaw()
@@ -47,6 +54,47 @@ func TestOnlyTheLengthOfASequenceIsLeftOut(t *testing.T) {
 	record := plog.NewLogRecord()
 	NewPlan(r.Event.Class, nil, false, Records{MaxBytes: 1 << 20}).Record.Write(record, &r.Event, &r.Packet, nil, NewTexts())
 	assert.Equal(t, map[string]any{"seq": []any{int64(5), int64(6)}, "seq_length": int64(9)}, record.Attributes().AsRaw())
+}
+
+// CTF 2 allows every name. Two attributes of a record never have the same one.
+func TestAFieldDoesNotHaveTheNameOfAnotherAttribute(t *testing.T) {
+	const fields = `{"name": "thread.id", "field-class": ` + classByte + `}, {"name": "state", "field-class":
+		{"type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian", "alignment": 8, "mappings": {"RED": [[3, 3]]}}},
+		{"name": "inner", "field-class": {"type": "structure", "member-classes": []}}, {"name": "code.line.number", "field-class": ` + classByte + `}`
+	r := eventCTF2(t, fields, 7, 3, 9)
+	for _, c := range []struct {
+		isKernel bool
+		want     map[string]any
+	}{
+		{false, map[string]any{"thread.id": int64(7), "state": "RED", "code.line.number": int64(9)}},
+		{true, map[string]any{"context.thread.id": int64(7), "state": "RED", "code.line.number": int64(9), "thread.id": int64(4711), "thread.name": "worker-1"}},
+	} {
+		record, known := plog.NewLogRecord(), NewTexts()
+		var thread *Thread
+		if c.isKernel {
+			shown := NewThread(4711, "worker-1")
+			thread = &shown
+		}
+		NewPlan(r.Event.Class, nil, c.isKernel, Records{MaxBytes: 1 << 20}).Record.Write(record, &r.Event, &r.Packet, thread, known)
+		assert.Equal(t, c.want, record.Attributes().AsRaw())
+		assert.Equal(t, len(c.want), record.Attributes().Len())
+	}
+}
+
+// The number of an enumeration has a name of its own, which a context can have, too.
+func TestAContextDoesNotHaveTheNameOfANumber(t *testing.T) {
+	trace := ctf.NewTrace()
+	require.NoError(t, trace.Append([]byte(`/* CTF 1.8 */
+trace { major = 1; minor = 8; byte_order = le; };
+stream { id = 0; event.context := struct { integer { size = 8; align = 8; } state_number; }; };
+event { name = e; id = 0; stream_id = 0; fields := struct { enum : integer { size = 8; align = 8; } { RED = 3 } state; }; };
+`)))
+	r := ctf.NewReader(trace)
+	require.NoError(t, r.Begin([]byte{5, 3}))
+	require.True(t, r.Next(), r.Err())
+	record := plog.NewLogRecord()
+	NewPlan(r.Event.Class, nil, false, Records{MaxBytes: 1 << 20, EnumerationNumbers: true}).Record.Write(record, &r.Event, &r.Packet, nil, NewTexts())
+	assert.Equal(t, map[string]any{"state": "RED", "state_number": int64(3), "context.state_number": int64(5)}, record.Attributes().AsRaw())
 }
 
 func TestABLOBBecomesBytes(t *testing.T) {

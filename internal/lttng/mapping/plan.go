@@ -60,7 +60,7 @@ func NewPlan(class *ctf.EventClass, rules Rules, isKernel bool, records Records)
 		p.Call = newCallPlan(class)
 	}
 	if records.MaxBytes > 0 {
-		p.Record = newRecordPlan(class, &p.Contexts, records)
+		p.Record = newRecordPlan(class, &p.Contexts, isKernel, records)
 	}
 	return p
 }

@@ -7,10 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/xpdata"
 
-	"github.com/callbraid/callbraid/internal/componentkit/sharedvalue"
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
@@ -29,9 +28,8 @@ type RecordPlan struct {
 	// Logger is the name of the logger.
 	Logger Text
 
-	name string
-	// body is the body of records without a message, which is the name.
-	body sharedvalue.Content
+	// name is the name of the records. Without a message it is also their body.
+	name knownText
 	// severity is the severity of the class. If records have a level of their own, severityOf maps
 	// it.
 	severity   severity
@@ -61,7 +59,7 @@ type RecordPlan struct {
 	attributes int
 }
 
-func newRecordPlan(class *ctf.EventClass, contexts *Contexts, records Records) *RecordPlan {
+func newRecordPlan(class *ctf.EventClass, contexts *Contexts, isKernel bool, records Records) *RecordPlan {
 	r := &RecordPlan{bytes: recordBytes, most: records.MaxBytes, hexadecimal: records.Hexadecimal, thread: contexts.TID, threadName: [2]Text{contexts.ThreadName}}
 	if class.Meta.HasLogLevel {
 		r.severity = tracepointSeverity(class.Meta.LogLevel)
@@ -71,25 +69,24 @@ func newRecordPlan(class *ctf.EventClass, contexts *Contexts, records Records) *
 		r.useLogFields(class, fields, used)
 	}
 	r.setName(class.Name)
-	r.appendColumns(class, used, records.EnumerationNumbers)
-	r.hasThread = r.thread.exists() || r.threadName[0].exists() || r.threadName[1].exists()
+	hasThreadName := r.threadName[0].exists() || r.threadName[1].exists()
+	r.hasThread = r.thread.exists() || hasThreadName
 	r.hasPlace = r.function.exists() || r.file.exists() || r.line != nil
-	r.attributes = r.countAttributes()
-	return r
-}
-
-// countAttributes returns the maximum number of attributes of a record.
-func (r *RecordPlan) countAttributes() int {
-	n := len(r.columns) + len(r.packetColumns)
-	for _, exists := range [...]bool{
-		r.thread.exists(), r.threadName[0].exists() || r.threadName[1].exists(),
-		r.function.exists(), r.file.exists(), r.line != nil,
+	// Other events of a kernel show the thread.
+	shown := isKernel && !r.hasThread
+	taken := map[string]bool{}
+	for key, isTaken := range map[string]bool{
+		attributeThreadID: r.thread.exists() || shown, attributeThreadName: hasThreadName || shown,
+		attributeFunction: r.function.exists(), attributeFile: r.file.exists(), attributeLine: r.line != nil,
 	} {
-		if exists {
-			n++
+		if isTaken {
+			taken[key] = true
 		}
 	}
-	return n
+	r.attributes = len(taken)
+	r.appendColumns(class, used, taken, records.EnumerationNumbers)
+	r.attributes += len(r.columns) + len(r.packetColumns)
+	return r
 }
 
 // useLogFields uses the fields of a program's log record, which then do not become attributes under
@@ -140,7 +137,7 @@ func (r *RecordPlan) setName(name string) {
 		name = strings.ToValidUTF8(name[:MaxNameBytes], "")
 		r.beyond++
 	}
-	r.name = name
+	r.name.text = name
 	r.bytes += len(name)
 	if !r.message.exists() {
 		r.bytes += len(name)
@@ -148,9 +145,16 @@ func (r *RecordPlan) setName(name string) {
 }
 
 // appendColumns adds attributes for the unused fields and contexts, and for the fields of the packet's context without a
-// role. A context with the name of a field has the prefix "context.". If numbers is set, an enumeration has a second attribute with its number, whose name ends with "_number".
-func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bool, numbers bool) {
-	taken := map[string]bool{}
+// role. If another attribute has taken the name, as that of a field before a context, the name has the prefix "context.". If
+// numbers is set, an enumeration has a second attribute with its number, whose name ends with "_number".
+func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bool, taken map[string]bool, numbers bool) {
+	take := func(key string) string {
+		for taken[key] {
+			key = "context." + key
+		}
+		taken[key] = true
+		return key
+	}
 	for _, scope := range [...]metadata.Scope{metadata.EventFields, metadata.EventContext, metadata.EventCommonContext, metadata.PacketContext} {
 		columns := &r.columns
 		if scope == metadata.PacketContext {
@@ -165,14 +169,10 @@ func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bo
 			if used[f] || f.Name == "" || described[f] || f.HasRole() {
 				continue
 			}
-			key := f.Name
-			for taken[key] {
-				key = "context." + key
-			}
-			taken[key] = true
+			key := take(f.Name)
 			r.appendColumn(columns, newColumn(key, f, r.hexadecimal))
 			if t, ok := f.Type.(*metadata.Integer); ok && t.Enum && numbers && root.Lookup(f.Name+numberSuffix) == nil {
-				r.appendColumn(columns, column{key + numberSuffix, f, formOfNumber(f, t)})
+				r.appendColumn(columns, column{take(key + numberSuffix), f, formOfNumber(f, t)})
 			}
 		}
 	}
@@ -196,7 +196,7 @@ func (r *RecordPlan) appendColumn(columns *[]column, c column) {
 func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, thread *Thread, known *Texts) (size RecordSize) {
 	v := &e.Values
 	size = RecordSize{Bytes: r.bytes, most: r.most, LeftOut: r.beyond}
-	l.SetEventName(r.name)
+	l.SetEventName(r.name.text)
 	s := r.severity
 	if r.severityOf != nil {
 		if level, ok := r.level.Value(v); ok {
@@ -210,18 +210,13 @@ func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, t
 	l.SetSeverityText(s.text)
 	if r.message.exists() {
 		l.Body().SetStr(size.text(validText(v, r.message)))
-	} else if r.body.IsKnown() {
-		r.body.Set(l.Body())
 	} else {
-		l.Body().SetStr(r.name)
-		r.body = known.sharer.Content(l.Body())
+		r.name.set(l.Body(), known.sharer)
 	}
-	attributes := l.Attributes()
+	attributes := &known.attributes
+	attributes.EnsureCapacity(r.attributes)
 	if r.hasThread {
-		attributes.EnsureCapacity(r.attributes)
 		r.writeThread(attributes, v, known, &size)
-	} else {
-		attributes.EnsureCapacity(r.attributes + thread.attributes())
 	}
 	if r.hasPlace {
 		r.writePlace(attributes, v, known, &size)
@@ -235,21 +230,22 @@ func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, t
 	if !r.hasThread {
 		thread.write(attributes, known, &size)
 	}
+	attributes.UnsafeIntoMap(l.Attributes())
 	if size.LeftOut > 0 {
 		l.SetDroppedAttributesCount(uint32(size.LeftOut))
 	}
-	size.Bytes += attributes.Len() * valueBytes
+	size.Bytes += l.Attributes().Len() * valueBytes
 	return size
 }
 
 // writeThread writes the thread.
-func (r *RecordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *Texts, size *RecordSize) {
+func (r *RecordPlan) writeThread(attributes *xpdata.MapBuilder, v *ctf.Values, known *Texts, size *RecordSize) {
 	if id, ok := r.thread.Value(v); ok {
-		known.putNumber(attributes, attributeThreadID, id)
+		known.setNumber(attributes.AppendEmpty(attributeThreadID), id)
 	}
 	for _, name := range r.threadName {
 		if b := name.Bytes(v); len(b) > 0 {
-			known.putText(attributes, attributeThreadName, size.name(b), name)
+			known.setText(attributes.AppendEmpty(attributeThreadName), size.name(b), name)
 			return
 		}
 	}
@@ -257,41 +253,43 @@ func (r *RecordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *T
 
 // Thread is the thread of an event, as other events show it.
 type Thread struct {
-	ID   int64
-	Name string
+	id   knownNumber
+	name knownText
 }
 
-// attributes returns the number of attributes that a thread becomes.
-func (t *Thread) attributes() int {
-	switch {
-	case t == nil:
-		return 0
-	case t.Name == "":
-		return 1
-	default:
-		return 2
-	}
+// NewThread returns a thread. Its name is empty if it is not known.
+func NewThread(id int64, name string) Thread {
+	return Thread{id: knownNumber{number: id}, name: knownText{text: name}}
 }
+
+// ID returns the thread's number.
+func (t *Thread) ID() int64 { return t.id.number }
+
+// Name returns the thread's name.
+func (t *Thread) Name() string { return t.name.text }
+
+// SetName sets the thread's name.
+func (t *Thread) SetName(name string) { t.name = knownText{text: name} }
 
 // write writes a thread that the fields of the event do not name.
-func (t *Thread) write(attributes pcommon.Map, known *Texts, size *RecordSize) {
+func (t *Thread) write(attributes *xpdata.MapBuilder, known *Texts, size *RecordSize) {
 	if t == nil {
 		return
 	}
-	known.putNumber(attributes, attributeThreadID, t.ID)
-	if t.Name != "" {
-		known.putString(attributes, attributeThreadName, t.Name)
-		size.Bytes += len(t.Name)
+	t.id.set(attributes.AppendEmpty(attributeThreadID), t.ID(), known.sharer)
+	if t.Name() != "" {
+		t.name.set(attributes.AppendEmpty(attributeThreadName), known.sharer)
+		size.Bytes += len(t.Name())
 	}
 }
 
 // writePlace writes the place in the code.
-func (r *RecordPlan) writePlace(attributes pcommon.Map, v *ctf.Values, known *Texts, size *RecordSize) {
+func (r *RecordPlan) writePlace(attributes *xpdata.MapBuilder, v *ctf.Values, known *Texts, size *RecordSize) {
 	if function := r.function.Bytes(v); len(function) > 0 {
-		attributes.PutStr(attributeFunction, known.method(size.name(r.class.Bytes(v)), size.name(function), r.function))
+		attributes.AppendEmpty(attributeFunction).SetStr(known.method(size.name(r.class.Bytes(v)), size.name(function), r.function))
 	}
 	if file := r.file.Bytes(v); len(file) > 0 {
-		known.putText(attributes, attributeFile, size.name(file), r.file)
+		known.setText(attributes.AppendEmpty(attributeFile), size.name(file), r.file)
 	}
 	if r.line != nil && v.Present(r.line) {
 		writeLine(attributes, v, r.line)
@@ -299,13 +297,13 @@ func (r *RecordPlan) writePlace(attributes pcommon.Map, v *ctf.Values, known *Te
 }
 
 // writeLine writes a line number. Some tracers send it as text.
-func writeLine(attributes pcommon.Map, v *ctf.Values, f *ctf.Field) {
+func writeLine(attributes *xpdata.MapBuilder, v *ctf.Values, f *ctf.Field) {
 	switch f.Kind {
 	case ctf.Int, ctf.Uint:
-		attributes.PutInt(attributeLine, v.Int(f))
+		attributes.AppendEmpty(attributeLine).SetInt(v.Int(f))
 	case ctf.Text:
 		if n, err := strconv.ParseInt(string(v.Text(f)), 10, 64); err == nil {
-			attributes.PutInt(attributeLine, n)
+			attributes.AppendEmpty(attributeLine).SetInt(n)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/xpdata"
 
 	"github.com/callbraid/callbraid/internal/componentkit/sharedvalue"
 )
@@ -21,6 +22,9 @@ type Texts struct {
 	numbers [knownNumbers]knownNumber
 	// scratch is a buffer to join texts in.
 	scratch []byte
+	// attributes are those of the record that is being written. rendered is the value of one that may have no room.
+	attributes xpdata.MapBuilder
+	rendered   pcommon.Value
 }
 
 // knownText is a text, and its content if an attribute had it.
@@ -29,10 +33,30 @@ type knownText struct {
 	content sharedvalue.Content
 }
 
+// set sets a value to the text.
+func (k *knownText) set(value pcommon.Value, sharer sharedvalue.Sharer) {
+	if k.content.IsKnown() {
+		k.content.Set(value)
+		return
+	}
+	value.SetStr(k.text)
+	k.content = sharer.Content(value)
+}
+
 // knownNumber is a number of an attribute.
 type knownNumber struct {
 	number  int64
 	content sharedvalue.Content
+}
+
+// set sets a value to a number, which is remembered in place of the last one.
+func (k *knownNumber) set(value pcommon.Value, n int64, sharer sharedvalue.Sharer) {
+	if k.number == n && k.content.IsKnown() {
+		k.content.Set(value)
+		return
+	}
+	value.SetInt(n)
+	k.number, k.content = n, sharer.Content(value)
 }
 
 const (
@@ -48,7 +72,9 @@ const (
 )
 
 // NewTexts returns an empty table.
-func NewTexts() *Texts { return &Texts{seed: maphash.MakeSeed(), sharer: sharedvalue.New()} }
+func NewTexts() *Texts {
+	return &Texts{seed: maphash.MakeSeed(), sharer: sharedvalue.New(), rendered: pcommon.NewValueEmpty()}
+}
 
 // text returns bytes of a field as a string of valid UTF-8.
 func (t *Texts) text(b []byte, of Text) string {
@@ -67,44 +93,18 @@ func (t *Texts) find(b []byte, of Text) *knownText {
 	return known
 }
 
-// putText adds an attribute with bytes of a field as text.
-func (t *Texts) putText(attributes pcommon.Map, key string, b []byte, of Text) {
+// setText sets a value to bytes of a field as text.
+func (t *Texts) setText(value pcommon.Value, b []byte, of Text) {
 	if len(b) > longestKnown {
-		attributes.PutStr(key, of.Decode(b))
+		value.SetStr(of.Decode(b))
 		return
 	}
-	t.put(attributes, key, t.find(b, of))
+	t.find(b, of).set(value, t.sharer)
 }
 
-// putString adds an attribute with a text of at most longestKnown bytes.
-func (t *Texts) putString(attributes pcommon.Map, key, text string) {
-	known := &t.known[maphash.String(t.seed, text)%knownTexts]
-	if known.text != text {
-		*known = knownText{text: text}
-	}
-	t.put(attributes, key, known)
-}
-
-// put adds an attribute with a remembered text.
-func (t *Texts) put(attributes pcommon.Map, key string, known *knownText) {
-	value := attributes.PutEmpty(key)
-	if known.content.IsKnown() {
-		known.content.Set(value)
-		return
-	}
-	value.SetStr(known.text)
-	known.content = t.sharer.Content(value)
-}
-
-// putNumber adds an attribute with a number.
-func (t *Texts) putNumber(attributes pcommon.Map, key string, n int64) {
-	known, value := &t.numbers[uint64(n)*spread>>(64-knownNumberBits)], attributes.PutEmpty(key)
-	if known.number == n && known.content.IsKnown() {
-		known.content.Set(value)
-		return
-	}
-	value.SetInt(n)
-	known.number, known.content = n, t.sharer.Content(value)
+// setNumber sets a value to a number.
+func (t *Texts) setNumber(value pcommon.Value, n int64) {
+	t.numbers[uint64(n)*spread>>(64-knownNumberBits)].set(value, n, t.sharer)
 }
 
 // method returns the name of a method of a class, or of a function if there is no class.

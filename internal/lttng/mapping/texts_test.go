@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 )
 
 func TestRepeatedTextsAreMadeOnce(t *testing.T) {
@@ -53,17 +54,37 @@ func TestLongTextsAreNotStored(t *testing.T) {
 }
 
 func TestAttributesOfTheSameTextOrNumberShareIt(t *testing.T) {
-	known, attributes := NewTexts(), pcommon.NewMap()
-	text := []byte("worker-1")
-	attributes.EnsureCapacity(3)
-	put := func() {
-		known.putText(attributes, "text", text, Text{})
-		known.putString(attributes, "string", "worker-1")
-		known.putNumber(attributes, "number", 4711)
+	known, text, number := NewTexts(), pcommon.NewValueEmpty(), pcommon.NewValueEmpty()
+	name := []byte("worker-1")
+	set := func() {
+		known.setText(text, name, Text{})
+		known.setNumber(number, 4711)
 	}
-	put()
-	assert.Zero(t, testing.AllocsPerRun(100, put))
-	assert.Equal(t, map[string]any{"text": "worker-1", "string": "worker-1", "number": int64(4711)}, attributes.AsRaw())
+	set()
+	assert.Zero(t, testing.AllocsPerRun(100, set))
+	assert.Equal(t, "worker-1", text.Str())
+	assert.EqualValues(t, 4711, number.Int())
+}
+
+func TestAttributesOfTheSameThreadShareItsNumberAndName(t *testing.T) {
+	known, thread := NewTexts(), NewThread(4711, "worker-1")
+	records := plog.NewLogRecordSlice()
+	write := func() map[string]any {
+		known.attributes.EnsureCapacity(2)
+		thread.write(&known.attributes, known, &RecordSize{})
+		r := records.AppendEmpty()
+		known.attributes.UnsafeIntoMap(r.Attributes())
+		return r.Attributes().AsRaw()
+	}
+	first := map[string]any{"thread.id": int64(4711), "thread.name": "worker-1"}
+	assert.Equal(t, first, write())
+	assert.Equal(t, first, write())
+	thread.SetName("worker-2")
+	assert.Equal(t, map[string]any{"thread.id": int64(4711), "thread.name": "worker-2"}, write())
+	assert.Equal(t, first, records.At(0).Attributes().AsRaw(), "a record has the name of its time")
+
+	known.attributes.EnsureCapacity(8 * 100)
+	assert.Zero(t, testing.AllocsPerRun(100, func() { thread.write(&known.attributes, known, &RecordSize{}) }))
 }
 
 // Numbers and texts that share a place in the tables, or that are stored nowhere, are never confused.
@@ -76,13 +97,12 @@ func TestManyAttributesHaveTheirOwnValues(t *testing.T) {
 	for range 2 {
 		for _, n := range numbers {
 			attributes := pcommon.NewMap()
-			known.putNumber(attributes, "number", n)
-			known.putString(attributes, "string", fmt.Sprint(n))
-			known.putText(attributes, "text", []byte(fmt.Sprint("text ", n)), Text{})
-			known.putText(attributes, "long", []byte(strings.Repeat("x", longestKnown)+fmt.Sprint(n)), Text{})
-			known.putText(attributes, "empty", nil, Text{})
+			known.setNumber(attributes.PutEmpty("number"), n)
+			known.setText(attributes.PutEmpty("text"), []byte(fmt.Sprint("text ", n)), Text{})
+			known.setText(attributes.PutEmpty("long"), []byte(strings.Repeat("x", longestKnown)+fmt.Sprint(n)), Text{})
+			known.setText(attributes.PutEmpty("empty"), nil, Text{})
 			require.Equal(t, map[string]any{
-				"number": n, "string": fmt.Sprint(n), "text": fmt.Sprint("text ", n), "long": strings.Repeat("x", longestKnown) + fmt.Sprint(n), "empty": "",
+				"number": n, "text": fmt.Sprint("text ", n), "long": strings.Repeat("x", longestKnown) + fmt.Sprint(n), "empty": "",
 			}, attributes.AsRaw())
 		}
 	}

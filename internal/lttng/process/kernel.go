@@ -74,7 +74,7 @@ const (
 	// maxCPUs bounds the numbers of CPUs.
 	maxCPUs = 1 << 14
 	// threadBytes is the approximate size of a thread in memory.
-	threadBytes = 200 + maxThreadNameBytes
+	threadBytes = 260 + maxThreadNameBytes
 	// maxCommBytes is the length at which Linux cuts names of threads. maxThreadNameBytes is enough for those in traces.
 	maxCommBytes, maxThreadNameBytes = 15, 64
 	// ruleBits is the number of rules that kernelThread.open tells apart.
@@ -95,12 +95,12 @@ func (k *kernel) records() []ThreadRecord {
 		}
 		cpu := int64(i)
 		cpus[thread] = &cpu
-		if thread.ID == 0 {
+		if thread.ID() == 0 {
 			records = append(records, ThreadRecord{CPU: &cpu})
 		}
 	}
 	for tid, thread := range k.threads {
-		records = append(records, ThreadRecord{tid, thread.pid, thread.Name, cpus[thread]})
+		records = append(records, ThreadRecord{tid, thread.pid, thread.Name(), cpus[thread]})
 	}
 	return records
 }
@@ -109,7 +109,7 @@ func (k *kernel) records() []ThreadRecord {
 func (k *kernel) restore(records []ThreadRecord) {
 	for _, r := range records[:min(len(records), maxThreads)] {
 		thread := &kernelThread{
-			Thread: mapping.Thread{ID: r.TID, Name: r.Name}, pid: r.PID, hasPID: r.PID != 0, laneID: uint64(r.TID),
+			Thread: mapping.NewThread(r.TID, r.Name), pid: r.PID, hasPID: r.PID != 0, laneID: uint64(r.TID),
 		}
 		switch {
 		case r.TID != 0:
@@ -217,7 +217,7 @@ func (k *kernel) threadOf(tid int64, packet *ctf.Packet, cpu mapping.Number) *ke
 		if len(k.threads) >= maxThreads {
 			k.forget()
 		}
-		thread = &kernelThread{Thread: mapping.Thread{ID: tid}, laneID: uint64(tid)}
+		thread = &kernelThread{Thread: mapping.NewThread(tid, ""), laneID: uint64(tid)}
 		k.threads[tid] = thread
 	}
 	return thread
@@ -262,7 +262,7 @@ func (k *kernel) takeOver(first *kernelThread, packet *ctf.Packet, cpu mapping.N
 		return nil
 	}
 	caller := k.running[n]
-	if caller == nil || caller == first || caller.ID == 0 {
+	if caller == nil || caller == first || caller.ID() == 0 {
 		return nil
 	}
 	if caller.hasPID {
@@ -274,7 +274,7 @@ func (k *kernel) takeOver(first *kernelThread, packet *ctf.Packet, cpu mapping.N
 
 // setProcess sets the process of a thread.
 func (k *kernel) setProcess(thread *kernelThread, pid int64) {
-	if thread.ID != 0 && (!thread.hasPID || thread.pid != pid) {
+	if thread.ID() != 0 && (!thread.hasPID || thread.pid != pid) {
 		thread.pid, thread.hasPID, thread.settled = pid, true, false
 	}
 }
@@ -295,10 +295,10 @@ func (k *kernel) noteCall(thread *kernelThread, r *mapping.RulePart) {
 
 // remove removes a thread that has exited.
 func (k *kernel) remove(thread *kernelThread) {
-	if k.threads[thread.ID] != thread {
+	if k.threads[thread.ID()] != thread {
 		return
 	}
-	delete(k.threads, thread.ID)
+	delete(k.threads, thread.ID())
 	for i := range k.running {
 		if k.running[i] == thread {
 			k.running[i] = nil
@@ -364,14 +364,14 @@ func (t *kernelThread) leavesLast(e *mapping.KernelEvent, v *ctf.Values) bool {
 		return false
 	}
 	tid, _ := e.TID.Value(v)
-	return tid == t.ID && e.IsDead(v, t.exits)
+	return tid == t.ID() && e.IsDead(v, t.exits)
 }
 
 // setName sets the name, unless it is empty.
 func (t *kernelThread) setName(name []byte) {
 	name = mapping.Prefix(name, maxThreadNameBytes)
-	if len(name) > 0 && string(name) != t.Name {
-		t.Name = callevent.Name(name)
+	if len(name) > 0 && string(name) != t.Name() {
+		t.SetName(callevent.Name(name))
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func twoCPUs() *kernel {
 	k := newKernel(func(*kernelThread) {}, func(*kernelThread) {})
 	web := k.threadOf(7, nil, mapping.Number{})
-	web.Name = "web"
+	web.SetName("web")
 	k.setProcess(web, 6)
 	k.run(2, web)
 	k.run(0, k.idleOf(0))
@@ -38,7 +38,7 @@ func TestTheNextReaderOfAKernelKnowsWhichThreadsRun(t *testing.T) {
 	assert.Same(t, k.idle[0], k.running[0])
 	assert.Nil(t, k.running[1])
 	assert.Same(t, k.threads[7], k.running[2])
-	assert.Equal(t, "web", k.running[2].Name)
+	assert.Equal(t, "web", k.running[2].Name())
 	assert.EqualValues(t, 6, k.running[2].pid)
 	assert.False(t, k.isWaiting(k.threads[7]))
 	assert.False(t, k.isWaiting(k.threads[8]), "only running threads are stored")

@@ -128,7 +128,7 @@ func (t *Trace) readRule(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, pac
 // ruleLane returns the owner of the call stack of an event of a rule. It returns nil if the event does not have it.
 func (t *Trace) ruleLane(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, process *Process, thread *kernelThread) *lane {
 	if r.Lane == mapping.LaneThread && t.kernel != nil {
-		return process.lane(thread.laneID, []byte(thread.Name))
+		return process.lane(thread.laneID, []byte(thread.Name()))
 	}
 	key, ok := r.Key(t.scratch, e, packet)
 	if !ok {

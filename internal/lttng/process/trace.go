@@ -245,9 +245,9 @@ func (t *Trace) processOfThread(thread *kernelThread, nanos int64) *Process {
 	}
 	if p == nil {
 		// The first thread of a process has the process's number and name.
-		program := thread.Name
-		if first := t.kernel.threads[thread.pid]; first != nil && first.Name != "" {
-			program = first.Name
+		program := thread.Name()
+		if first := t.kernel.threads[thread.pid]; first != nil && first.Name() != "" {
+			program = first.Name()
 		}
 		p = t.addProcess(key, program, nanos)
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
 )
 
@@ -282,29 +280,31 @@ func TestMetricsShowTheProgressAndTheStateOfATrace(t *testing.T) {
 	assert.Equal(t, found, read)
 }
 
-// ctf2Metadata returns the metadata of sold in CTF 2.
-func ctf2Metadata(s *synthetic.Session) []byte {
-	number := func(name, roles string) string {
-		return fmt.Sprintf(`{"name": %q, "field-class": {"type": "fixed-length-unsigned-integer", "length": 64, "byte-order": "little-endian", "alignment": 8, "roles": [%s]}}`, name, roles)
-	}
-	structure := func(members ...string) string {
-		return `{"type": "structure", "member-classes": [` + strings.Join(members, ", ") + `]}`
-	}
-	uuid := s.PacketBytes(0, &synthetic.Packet{})[4:20]
-	return []byte("\x1e" + strings.Join([]string{
-		`{"type": "preamble", "version": 2, "uuid": ` + strings.ReplaceAll(fmt.Sprint(uuid), " ", ", ") + `}`,
-		`{"type": "clock-class", "id": "c", "frequency": 1000000000, "origin": "unix-epoch", "offset-from-origin": {"seconds": 1700000000, "cycles": 0}}`,
-		`{"type": "trace-class", "environment": {"hostname": "vm", "trace_name": "shop"}, "packet-header-field-class": ` + structure(
-			`{"name": "magic", "field-class": {"type": "fixed-length-unsigned-integer", "length": 32, "byte-order": "little-endian", "alignment": 8, "roles": ["packet-magic-number"]}}`,
-			`{"name": "uuid", "field-class": {"type": "static-length-blob", "length": 16, "roles": ["metadata-stream-uuid"]}}`,
-			number("stream", `"data-stream-class-id"`), number("instance", `"data-stream-id"`)) + `}`,
-		`{"type": "data-stream-class", "id": 0, "default-clock-class-id": "c", "packet-context-field-class": ` + structure(
-			number("begin", `"default-clock-timestamp"`), number("end", `"packet-end-default-clock-timestamp"`), number("content", `"packet-content-length"`),
-			number("size", `"packet-total-length"`), number("number", `"packet-sequence-number"`), number("discarded", `"discarded-event-record-counter-snapshot"`)) +
-			`, "event-record-header-field-class": ` + structure(number("id", `"event-record-class-id"`), number("time", `"default-clock-timestamp"`)) +
-			`, "event-record-common-context-field-class": ` + structure(number("vpid", ""), number("vtid", "")) + `}`,
-		`{"type": "event-record-class", "id": 0, "data-stream-class-id": 0, "name": "shop:sold", "payload-field-class": ` + structure(number("number", "")) + `}`,
-	}, "\n\x1e") + "\n")
+func TestTheLogShowsTheShareAndTheTimeLeft(t *testing.T) {
+	dir := t.TempDir()
+	all := sold("shop", 6, 5)
+	write(t, dir, sold("shop", 4, 5))
+	packet := packetBytes(all, 0, 2)
+	unread := len(packet) - 9 // a packet that is not whole yet
+	appendTo(t, filepath.Join(dir, "channel0_0"), packet[:unread])
+	b := newBed(t, dir, watching(time.Millisecond, time.Hour))
+	b.awaitNumbers(upTo(20))
+	reader := b.receiver.reader
+	reader.logProgress(false)
+	assert.Zero(t, b.Lines("Reading traces"), "no trace is read")
+
+	reader.mu.Lock()
+	reader.sum.began = reader.env.Now().Add(-40 * time.Second)
+	reader.mu.Unlock()
+	b.Await("all read bytes", func() bool { found, read := reader.progress(); return found-read == int64(unread) })
+	reader.logProgress(true)
+	fields := b.AwaitLine("Reading traces").ContextMap()
+	share := 4 * float64(len(packet)) / float64(4*len(packet)+unread)
+	assert.InDelta(t, share, fields["share"], 1e-9)
+	assert.EqualValues(t, 20, fields["events"])
+	assert.EqualValues(t, 1, fields["traces"])
+	assert.InDelta(t, 40*(1-share)/share, fields["time_left"].(time.Duration).Seconds(), 2)
+	b.Shutdown()
 }
 
 func TestATraceOfCTF2IsReadLikeOneOfCTF1(t *testing.T) {
@@ -320,5 +320,5 @@ func TestATraceOfCTF2IsReadLikeOneOfCTF1(t *testing.T) {
 		}
 		return texts
 	}
-	assert.Equal(t, texts(s.Metadata()), texts(ctf2Metadata(s)))
+	assert.Equal(t, texts(s.Metadata()), texts(s.MetadataCTF2()))
 }

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ type Session struct {
 	Environment string
 	// Anonymous is set if the trace has no UUID.
 	Anonymous bool
+	// CTF2 is set if the metadata is that of CTF 2.
+	CTF2 bool
 	// Kernel is set if the trace is of the kernel. Its packets have the number of their CPU.
 	Kernel  bool
 	Streams []*Stream
@@ -124,6 +127,51 @@ stream { id = 0;
 	return []byte(b.String())
 }
 
+// entry is an entry of the environment in the metadata language.
+var entry = regexp.MustCompile(`(\w+) = ("[^"]*"|\d+);`)
+
+// MetadataCTF2 returns the metadata of the trace in CTF 2. The trace is of programs, and has a UUID.
+func (s *Session) MetadataCTF2() []byte {
+	number := func(name, roles string) string {
+		return fmt.Sprintf(`{"name": %q, "field-class": {"type": "fixed-length-unsigned-integer", "length": 64, "byte-order": "little-endian", "alignment": 8, "roles": [%s]}}`, name, roles)
+	}
+	structure := func(members ...string) string {
+		return `{"type": "structure", "member-classes": [` + strings.Join(members, ", ") + `]}`
+	}
+	fields := func(names []string) string {
+		members := make([]string, len(names))
+		for i, name := range names {
+			if text, ok := strings.CutSuffix(name, "$"); ok {
+				members[i] = fmt.Sprintf(`{"name": %q, "field-class": {"type": "null-terminated-string"}}`, text)
+				continue
+			}
+			members[i] = fmt.Sprintf(`{"name": %q, "field-class": {"type": "fixed-length-signed-integer", "length": 64, "byte-order": "little-endian", "alignment": 8, "preferred-display-base": 10}}`, name)
+		}
+		return structure(members...)
+	}
+	environment := fmt.Sprintf(`"hostname": %q`, s.Host)
+	for _, e := range entry.FindAllStringSubmatch(s.Environment, -1) {
+		environment += fmt.Sprintf(`, %q: %s`, e[1], e[2])
+	}
+	fragments := []string{
+		`{"type": "preamble", "version": 2, "uuid": ` + strings.ReplaceAll(fmt.Sprint(s.uuid), " ", ", ") + `}`,
+		`{"type": "clock-class", "id": "c", "frequency": 1000000000, "origin": "unix-epoch", "offset-from-origin": {"seconds": 1700000000, "cycles": 0}}`,
+		`{"type": "trace-class", "environment": {` + environment + `}, "packet-header-field-class": ` + structure(
+			`{"name": "magic", "field-class": {"type": "fixed-length-unsigned-integer", "length": 32, "byte-order": "little-endian", "alignment": 8, "roles": ["packet-magic-number"]}}`,
+			`{"name": "uuid", "field-class": {"type": "static-length-blob", "length": 16, "roles": ["metadata-stream-uuid"]}}`,
+			number("stream", `"data-stream-class-id"`), number("instance", `"data-stream-id"`)) + `}`,
+		`{"type": "data-stream-class", "id": 0, "default-clock-class-id": "c", "packet-context-field-class": ` + structure(
+			number("begin", `"default-clock-timestamp"`), number("end", `"packet-end-default-clock-timestamp"`), number("content", `"packet-content-length"`),
+			number("size", `"packet-total-length"`), number("number", `"packet-sequence-number"`), number("discarded", `"discarded-event-record-counter-snapshot"`)) +
+			`, "event-record-header-field-class": ` + structure(number("id", `"event-record-class-id"`), number("time", `"default-clock-timestamp"`)) +
+			`, "event-record-common-context-field-class": ` + fields(s.contexts) + `}`,
+	}
+	for i, c := range s.classes {
+		fragments = append(fragments, fmt.Sprintf(`{"type": "event-record-class", "id": %d, "data-stream-class-id": 0, "name": %q, "payload-field-class": %s}`, i, c.name, fields(c.fields)))
+	}
+	return []byte("\x1e" + strings.Join(fragments, "\n\x1e") + "\n")
+}
+
 // Packet begins a packet at a time in nanoseconds.
 func (s *Stream) Packet(begin uint64) *Stream {
 	p := Packet{Begin: begin, End: begin, Sequence: uint64(len(s.Packets))}
@@ -183,7 +231,9 @@ func (s *Session) PacketBytes(stream int, p *Packet) []byte {
 func InOneSession(name string, traces ...*Session) *lttnglive.Recording {
 	all := &lttnglive.Recording{Session: lttnglive.Session{ID: 1, LiveTimer: 1000000, Host: "vm", Name: name}, End: time.Second}
 	for i, s := range traces {
-		for _, stream := range s.Recording(uint64(i + 1)).Streams {
+		one := s.Recording(uint64(i + 1))
+		all.Session.Format = one.Session.Format
+		for _, stream := range one.Streams {
 			stream.Path = fmt.Sprint("ust/uid/", i, "/64-bit")
 			all.Streams = append(all.Streams, stream)
 		}
@@ -194,6 +244,10 @@ func InOneSession(name string, traces ...*Session) *lttnglive.Recording {
 // Recording returns the session for a relay daemon. The session is closed after it was read.
 func (s *Session) Recording(id uint64) *lttnglive.Recording {
 	r := &lttnglive.Recording{Session: lttnglive.Session{ID: id, LiveTimer: 1000000, Host: s.Host, Name: s.Name}, End: time.Second}
+	metadata := s.Metadata
+	if s.CTF2 {
+		r.Session.Format, metadata = lttnglive.TraceFormatCTF2, s.MetadataCTF2
+	}
 	path := "ust/uid/0/64-bit"
 	if len(s.Streams) > 0 {
 		path = s.Streams[0].Path
@@ -201,7 +255,7 @@ func (s *Session) Recording(id uint64) *lttnglive.Recording {
 	r.Streams = append(r.Streams, lttnglive.RecordedStream{
 		Stream: lttnglive.Stream{ID: 100*id + 99, TraceID: id, Metadata: true, Path: path, Channel: "metadata"},
 		End:    time.Second,
-		Pieces: []lttnglive.MetadataPiece{{Data: s.Metadata()}},
+		Pieces: []lttnglive.MetadataPiece{{Data: metadata()}},
 	})
 	for i, stream := range s.Streams {
 		recorded := lttnglive.RecordedStream{

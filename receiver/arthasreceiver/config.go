@@ -146,9 +146,11 @@ type ProfilesConfig struct {
 
 func (c *ProfilesConfig) event() arthas.ProfilerEvent { return arthas.ProfilerEvent(c.Event) }
 
-// LimitsConfig limits the memory and the data of servers. The queues are for all servers together; the other limits are
-// for each server.
+// LimitsConfig limits the memory and the data of servers. MaxMetricPoints and the queues are for all servers together; the
+// other limits are for each server.
 type LimitsConfig struct {
+	// MaxMetricPoints limits the metric points of methods of all servers together. Each server has an equal part.
+	MaxMetricPoints int `mapstructure:"max_metric_points"`
 	// MaxServerMemory limits the memory of a server in bytes: its answers, and the sums of its methods. Beyond it the
 	// receiver disconnects the server for a while.
 	MaxServerMemory int `mapstructure:"max_server_memory"`
@@ -190,6 +192,7 @@ func createDefaultConfig() *Config {
 		Profiles:         ProfilesConfig{Event: string(arthas.ProfileCPU)},
 		Reconnect:        receiverkit.DefaultReconnect(),
 		Limits: LimitsConfig{
+			MaxMetricPoints:  50_000,
 			MaxServerMemory:  256 * mib,
 			MaxAnswerBytes:   arthas.DefaultMaxAnswer,
 			MaxCommands:      16,

@@ -47,7 +47,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Storage = &storage
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
 	want.Limits = LimitsConfig{
-		MaxServerMemory: 4 * mib, MaxAnswerBytes: 65536, MaxCommands: 10, MaxMethods: 11, MaxTreeNodes: 12, MaxProfileBytes: 65537, MaxProfileStacks: 15,
+		MaxMetricPoints: 140, MaxServerMemory: 4 * mib, MaxAnswerBytes: 65536, MaxCommands: 10, MaxMethods: 11, MaxTreeNodes: 12, MaxProfileBytes: 65537, MaxProfileStacks: 15,
 		LogLimits:    receiverkit.LogLimits{MaxQueuedLogs: 13, MaxQueuedLogBytes: mib + 1},
 		SpanLimits:   receiverkit.SpanLimits{MaxQueuedSpans: 14, MaxQueuedSpanBytes: mib + 2},
 		SampleLimits: receiverkit.SampleLimits{MaxQueuedSamples: 16, MaxQueuedSampleBytes: mib + 3},

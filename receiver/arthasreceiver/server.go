@@ -72,6 +72,7 @@ func (r *arthasReceiver) newServer(ctx context.Context, config *ServerConfig, ta
 		return nil, err
 	}
 	of.profiler = env.newProfiler(profilerClient, config, r.stored, logger, of.current.Load)
+	methods, methodsSetting := signals.MethodsOfServer(c.Limits.MaxMetricPoints, len(c.Servers), c.Limits.MaxMethods)
 	of.Server = server.New(server.Settings{
 		Tracer: metadata.Type.String(), Endpoint: addressOf(config.Endpoint), ServiceName: cmp.Or(config.ServiceName, c.ServiceName), Resource: c.Resource,
 		Run: env.run, Spans: env.spans, Logs: env.logs, Ended: func(last server.State) { env.metrics.Ended(processState{State: last}) },
@@ -81,7 +82,7 @@ func (r *arthasReceiver) newServer(ctx context.Context, config *ServerConfig, ta
 			StateInterval: c.StateInterval, Timeout: timeout, AnswerTimeout: timeout, Reconnect: c.Reconnect, MaxCommands: c.Limits.MaxCommands,
 			IsForwarded: env.forwards, OwnSessions: func() (least, most int64) { return 0, 0 },
 		},
-		Process: process.Settings{MaxMethods: c.Limits.MaxMethods, MethodsSetting: "limits.max_methods", MaxTreeNodes: c.Limits.MaxTreeNodes, MaxCommands: c.Limits.MaxCommands},
+		Process: process.Settings{MaxMethods: methods, MethodsSetting: methodsSetting, MaxTreeNodes: c.Limits.MaxTreeNodes, MaxCommands: c.Limits.MaxCommands},
 		Connect: func(context.Context, string) (*session.Link, error) { return dialer.Connect() },
 		Beside:  of.beside, RecordsAsLogs: true,
 		Starts: starts(), Reset: reset,

@@ -110,6 +110,7 @@ func (s *ServerConfig) validate(field string) error {
 
 func (c *LimitsConfig) validate() error {
 	return errors.Join(
+		setting.Between("limits.max_metric_points", c.MaxMetricPoints, 10, 100_000_000),
 		setting.Between("limits.max_server_memory", c.MaxServerMemory, mib, math.MaxInt),
 		setting.Between("limits.max_answer_bytes", c.MaxAnswerBytes, 64<<10, 1<<30),
 		setting.Between("limits.max_commands", c.MaxCommands, 1, 100),

@@ -174,18 +174,6 @@ type LimitsConfig struct {
 	receiverkit.SpanLimits `mapstructure:",squash"`
 }
 
-// pointsOfMethod is the number of metric points of a method.
-const pointsOfMethod = 7
-
-// methodsOfServer returns how many methods of one server have sums of their own, and the setting that limits them.
-func (c *Config) methodsOfServer() (methods int, setting string) {
-	part := max(c.Limits.MaxMetricPoints/max(len(c.Servers), 1)/pointsOfMethod, 1)
-	if part < c.Limits.MaxMethods {
-		return part, "limits.max_metric_points"
-	}
-	return c.Limits.MaxMethods, "limits.max_methods"
-}
-
 // RetryConfig configures the back-off between attempts.
 type RetryConfig = receiverkit.RetryConfig
 

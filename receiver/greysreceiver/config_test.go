@@ -183,19 +183,3 @@ func TestTheDefaultTimezoneIsThisMachines(t *testing.T) {
 	})
 	assert.Same(t, time.Local, b.receiver.env.zone)
 }
-
-func TestServersShareTheMetricPoints(t *testing.T) {
-	for _, c := range []struct {
-		servers, methods int
-		setting          string
-	}{
-		{0, 2000, "limits.max_methods"}, {1, 2000, "limits.max_methods"}, {3, 2000, "limits.max_methods"},
-		{4, 1785, "limits.max_metric_points"}, {50, 142, "limits.max_metric_points"}, {1_000_000, 1, "limits.max_metric_points"},
-	} {
-		config := createDefaultConfig()
-		config.Servers = make([]ServerConfig, c.servers)
-		methods, setting := config.methodsOfServer()
-		assert.Equal(t, c.methods, methods, "%d servers", c.servers)
-		assert.Equal(t, c.setting, setting, "%d servers", c.servers)
-	}
-}

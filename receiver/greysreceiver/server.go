@@ -76,7 +76,7 @@ func (e *environment) newServer(config *ServerConfig, secure *tls.Config) *serve
 	}
 	memory := servermemory.New(e.run.Memory, c.Limits.MaxServerMemory)
 	dialer := e.newDialer(config, secure, memory)
-	methods, setting := c.methodsOfServer()
+	methods, setting := signals.MethodsOfServer(c.Limits.MaxMetricPoints, len(c.Servers), c.Limits.MaxMethods)
 	return server.New(server.Settings{
 		Tracer: metadata.Type.String(), Endpoint: config.Endpoint, ServiceName: cmp.Or(config.ServiceName, c.ServiceName), Resource: c.Resource,
 		Run: e.run, Spans: e.spans, Logs: e.logs, Ended: func(last processState) { e.metrics.Ended(last) },

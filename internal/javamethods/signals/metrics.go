@@ -26,6 +26,20 @@ type RangeBuilder interface {
 	RecordJavaMethodDurationMaxDataPoint(at pcommon.Timestamp, v float64, function, class string)
 }
 
+// pointsOfMethod is the number of metric points of a method: one for each field of MethodSeries.
+const pointsOfMethod = 7
+
+// MethodsOfServer returns how many methods of one of several servers have sums of their own, so that all servers together
+// have at most maxPoints metric points of methods. setting is the setting that limits the methods: it is
+// limits.max_metric_points or limits.max_methods.
+func MethodsOfServer(maxPoints, servers, maxMethods int) (methods int, setting string) {
+	part := max(maxPoints/max(servers, 1)/pointsOfMethod, 1)
+	if part < maxMethods {
+		return part, "limits.max_metric_points"
+	}
+	return maxMethods, "limits.max_methods"
+}
+
 // MethodSeries are the settings of metrics that have a point for each method. Shortest and Longest are for a
 // [RangeBuilder].
 type MethodSeries struct {

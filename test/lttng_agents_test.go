@@ -266,8 +266,12 @@ receivers:
 func TestTheCollectorReplacesNoPortFileOfARunningSessionDaemon(t *testing.T) {
 	t.Parallel()
 	daemons, endpoint := lttng.Start(t), testkit.Address(t)
-	theirs, err := os.ReadFile(daemons.PortFile())
-	require.NoError(t, err)
+	var theirs []byte
+	testkit.Eventually(t, "the daemon's port is in the file", func() (bool, string) {
+		var err error
+		theirs, err = os.ReadFile(daemons.PortFile())
+		return len(theirs) > 0, fmt.Sprint(err)
+	})
 	c := kit.Start(t, switcher(endpoint, daemons.PortFile(), ""))
 	awaitSaid(t, c, "on which another daemon listens", 1)
 	now, err := os.ReadFile(daemons.PortFile())

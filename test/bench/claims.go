@@ -267,7 +267,7 @@ var claims = []claim{
 	page(1, "download for pprof", "pprof"),
 	page(0.36, "download of folded stacks", "folded"),
 	page(0.92, "download for speedscope", "speedscope"),
-	below(300, "  its page that compares two trees of 100,000 paths", "CPU milliseconds", at(pages, "Pages/compare").in(perPage)),
+	within(300, "  its page that compares two trees of 100,000 paths", "ms of CPU time", at(pages, "Pages/compare").in(perPage)),
 	atMost(3.5, "perfetto: write spans", "copying them over their copies", at(traceFile, "WriteTraces/maven"), at(traceFile, "WriteTraces/maven_copied")),
 	figure("  the same", "M spans per CPU-second", at(traceFile, "WriteTraces/maven").in(eventsPerCPU)),
 	below(1.5, "  size of a slice", "bytes", at(traceFile, "WriteTraces/maven").in("B/slice")),

@@ -136,7 +136,7 @@ func TestTimesAreClaimedAsRatiosOrAsProcessorTime(t *testing.T) {
 		if c.bound > 0 && c.over == (measured{}) {
 			metrics := []string{allocationsPerEvent, "mallocs/event", peak, "B/path", "B/slice", "times-at-50M"}
 			if c.isTime {
-				metrics = []string{cpuPerEvent, perInterval, blocked}
+				metrics = []string{cpuPerEvent, perInterval, perPage, blocked}
 			}
 			assert.Contains(t, metrics, c.of.metric, c.what)
 		}

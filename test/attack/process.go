@@ -23,6 +23,7 @@ type memory struct {
 	mu           sync.Mutex
 	resident     int64 // bytes, at the last look
 	peak         int64 // bytes
+	least        int64 // bytes, since the last call of restartLeast
 	stopped      bool
 	done, halted chan struct{}
 }
@@ -76,6 +77,7 @@ func (m *memory) measure() {
 		case err != nil:
 		case fields[0] == "VmRSS:":
 			m.resident = kib << 10
+			m.least = min(m.least, m.resident)
 		case fields[0] == "VmHWM:":
 			m.peak = max(m.peak, kib<<10)
 		}
@@ -108,6 +110,20 @@ func (m *memory) isTooMuch() bool {
 	defer m.mu.Unlock()
 	m.stopped = m.stopped || m.resident > tooMuch
 	return m.stopped
+}
+
+// restartLeast begins a new time for which least is returned.
+func (m *memory) restartLeast() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.least = m.resident
+}
+
+// stays returns the least memory of that time, in bytes. Garbage that Go has not collected yet is not part of it.
+func (m *memory) stays() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.least
 }
 
 // now returns the memory of the process and its peak, in bytes.

@@ -13,8 +13,8 @@ import (
 type row struct {
 	scenario
 	sent []string
-	// before is the memory before the attack. after is the memory 30 s after it, or in the short
-	// form when the collector has recovered.
+	// before is the memory before the attack. after is the least memory from 20 to 30 s after it, or in the
+	// short form the memory when the collector has recovered.
 	before, peak, after int64
 	// recovered is the time from the end of the attack until a new agent was served and memory was
 	// down. A negative value means: not within the bound.

@@ -257,6 +257,10 @@ func (m *run) ask(what string, request func() error) {
 	}
 }
 
+// lastPart is the last part of the time after an attack. The memory of its end is the least in this part: at one moment,
+// the process may have as much garbage as live memory.
+const lastPart = 10 * time.Second
+
 // recover waits until a new agent is served and memory is down, and in the full form for the rest
 // of 30 s.
 func (m *run) recover() {
@@ -278,9 +282,13 @@ func (m *run) recover() {
 		<-served
 	}
 	if m.form.full {
+		pause(m.t.Context(), b.recovers-lastPart-time.Since(began))
+	}
+	m.memory.restartLeast()
+	if m.form.full {
 		pause(m.t.Context(), b.recovers-time.Since(began))
 	}
-	m.row.after, _ = m.memory.now()
+	m.row.after = m.memory.stays()
 	if m.row.afterwards != nil && !m.hasDied() {
 		m.row.afterwards(m.t, m.places, m.row)
 	}

@@ -279,10 +279,7 @@ func TestAllEventsOfTheRelayDaemonArriveWithBuffersForEachProcess(t *testing.T) 
 }
 
 func TestNoSpanIsWrongIfTheTracerDiscardsEvents(t *testing.T) {
-	for name, start := range map[string]func(*lttng.Daemons, testing.TB, string, ...string) *lttng.Program{
-		"tracer":       (*lttng.Daemons).StartC,
-		"fast variant": (*lttng.Daemons).StartFastC,
-	} {
+	for name, start := range tracersOfC {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			requireNothingWrongOverloaded(t, start)
@@ -290,14 +287,17 @@ func TestNoSpanIsWrongIfTheTracerDiscardsEvents(t *testing.T) {
 	}
 }
 
-// requireNothingWrongOverloaded makes programs do more calls than fit into the tracer's buffers.
-func requireNothingWrongOverloaded(t *testing.T, start func(*lttng.Daemons, testing.TB, string, ...string) *lttng.Program) {
+// startC starts a C program under a variant of LTTng's tracer.
+type startC func(d *lttng.Daemons, t testing.TB, path string, arguments ...string) *lttng.Program
+
+var tracersOfC = map[string]startC{
+	"tracer":       (*lttng.Daemons).StartC,
+	"fast variant": (*lttng.Daemons).StartFastC,
+}
+
+// runOverloaded makes programs do more calls than fit into the tracer's buffers.
+func runOverloaded(t *testing.T, daemons *lttng.Daemons, start startC, path string) (programs []*lttng.Program) {
 	t.Helper()
-	daemons := lttng.Start(t)
-	c := kit.Start(t, reader(daemons.Relay.Live))
-	path := daemons.BuildC(t, callsInC)
-	session := daemons.Create(t, lttng.Session{Name: "overload", Buffer: 64 << 10})
-	var programs []*lttng.Program
 	for range 2 {
 		programs = append(programs, start(daemons, t, path, "4", "20", "5", "1000"))
 	}
@@ -312,6 +312,16 @@ func requireNothingWrongOverloaded(t *testing.T, start func(*lttng.Daemons, test
 	for _, p := range programs {
 		p.End(t)
 	}
+	return programs
+}
+
+func requireNothingWrongOverloaded(t *testing.T, start startC) {
+	t.Helper()
+	daemons := lttng.Start(t)
+	c := kit.Start(t, reader(daemons.Relay.Live))
+	path := daemons.BuildC(t, callsInC)
+	session := daemons.Create(t, lttng.Session{Name: "overload", Buffer: 64 << 10})
+	programs := runOverloaded(t, daemons, start, path)
 	session.Destroy(t)
 	awaitClosed(t, c, 1)
 	counted := c.Metric(t, lttngDiscarded)

@@ -897,6 +897,7 @@ func TestTheThreadOfACPUIsNotKnownAfterALoss(t *testing.T) {
 		Event(at(10), "sched_switch", "b", 8, 1, "a", 7).
 		Event(at(11), "syscall_entry_openat", "f").
 		Event(at(12), "syscall_exit_openat", 4)
+	s.Streams[0].Packets[2].Room = 1 << 12 // no events were discarded at its end
 	seen := kernelBed(t, s).pipeline.seen(t)
 	assert.Equal(t, []spanSeen{{name: "openat", start: 11, end: 12, pid: "7", tid: "7"}}, spansNamed(seen, "openat"))
 	assert.Equal(t, []spanSeen{{name: "read", start: 3, truncated: true, pid: "7", tid: "7"}}, spansNamed(seen, "read"))

@@ -463,10 +463,11 @@ func TestDiscardedEventsAreAnIntervalInEveryCallStream(t *testing.T) {
 	s.Class(mapping.EventCygExit, "addr", "call_site")
 	a := s.Stream().Packet(1).Event(1, mapping.EventCygEntry, 7, 7, 16, 0).Event(2, mapping.EventCygEntry, 9, 9, 32, 0)
 	a.Packets[0].End = 10 // the begin of the next packet
-	a.Packet(10).Event(30, mapping.EventCygExit, 9, 9, 32, 0)
+	a.Packet(10).Event(12, mapping.EventCygExit, 9, 9, 32, 0).Event(14, mapping.EventCygEntry, 9, 9, 32, 0).Event(30, mapping.EventCygExit, 9, 9, 32, 0)
 	a.Packets[1].Discarded, a.Packets[1].End = 3, 35
 	a.Packet(40).Event(50, mapping.EventCygEntry, 7, 7, 48, 0)
-	// The packet is full after its last event: the lost events lie between 30 and 35.
+	a.Packets[1].Room, a.Packets[2].Room = 64, 1<<12 // the last event of the second packet fits
+	// The packet is full after its last event: the lost events lie between 30 and the next packet.
 	s.Stream().Packet(5).Event(20, mapping.EventCygEntry, 7, 7, 64, 0).Event(33, mapping.EventCygEntry, 7, 7, 80, 0).Event(45, mapping.EventCygExit, 7, 7, 64, 0)
 	b := served(t, []*synthetic.Session{s})
 	assert.EqualValues(t, 3, b.metric("receiver_lttng_live_events_discarded"))
@@ -480,11 +481,10 @@ func TestDiscardedEventsAreAnIntervalInEveryCallStream(t *testing.T) {
 		}
 		got[textOf(stream.resource.Attributes(), process.AttributeProcessID)] = breaks
 	}
-	// They may also have been lost at the end of the previous packet.
-	before := callevent.Point(1, callevent.CauseDiscarded)
+	// They may also have been lost between the end of the previous packet and the second event of this one.
 	require.Len(t, got, 2)
-	assert.ElementsMatch(t, []callevent.Barrier{before, callevent.Interval(2, 3, callevent.CauseDiscarded)}, got["7"])
-	assert.ElementsMatch(t, []callevent.Barrier{before, callevent.Point(2, callevent.CauseDiscarded)}, got["9"])
+	assert.ElementsMatch(t, []callevent.Barrier{callevent.Point(1, callevent.CauseDiscarded), callevent.Interval(2, 3, callevent.CauseDiscarded)}, got["7"])
+	assert.ElementsMatch(t, []callevent.Barrier{callevent.Interval(1, 2, callevent.CauseDiscarded), callevent.Point(4, callevent.CauseDiscarded)}, got["9"])
 }
 
 func TestRecordsOfOtherLoggers(t *testing.T) {

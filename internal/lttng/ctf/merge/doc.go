@@ -35,10 +35,18 @@
 //   - Discarded events: the tracer's buffers were full. It counts the events up to the end of each packet,
 //     without times. A tracer that fills buffers discards events that do not fit into the last free buffer.
 //     So they lie after the first event of the packet after which less room was left than the largest event
-//     needs. The loss begins there and ends at the end of the packet. If the packet had room for all events,
-//     the reason was another one, and the loss begins at the end of the previous packet. Events counted with
-//     a packet may also lie before its first event. For these there is a loss of unknown count from the end
-//     of the previous packet to the begin of this one.
+//     needs. The loss begins there. If the packet had room for all events, the reason was another one, and
+//     the loss begins at the end of the previous packet.
+//   - End of that loss: a thread reads the clock, and then reserves room. If it loses its processor in
+//     between, and other threads only discard events, it gets room with its old time, as the first event of
+//     the next packet. So the loss ends with the second event of the next packet. If that does not begin at
+//     the end of this one, the loss ends with its begin.
+//   - Late counts: events may also be counted with the next packet. For these there is a loss of unknown
+//     count from the end of the previous packet to the second event of this one. If the previous packet was
+//     full, it begins with the last event of that. So after a full packet, the promise of a stream is the
+//     packet's last event, not its end, until the next input arrives.
+//   - A part of such late losses begins before the last event: an event was discarded, and then a smaller one
+//     fitted. In the packets after a loss, one of unknown count is assumed at the end of each full packet.
 //   - Lost packets: a jump of the packets' sequence number, from the end of the previous packet to the begin
 //     of this one.
 //   - Stopped tracing: an event in a process reports that tracing resumes, but some threads of the process

@@ -66,7 +66,10 @@ func (s *Stream) findHead() {
 func (s *Stream) useMark() {
 	mark := s.marks[0]
 	s.marks = s.marks[:copy(s.marks, s.marks[1:])]
-	s.head, s.headLoss, s.key = mark.head, mark.loss, max(s.key, mark.time)
+	s.head, s.headLoss = mark.head, mark.loss
+	if mark.time != unknownEnd {
+		s.key = max(s.key, mark.time)
+	}
 	switch {
 	case s.known && s.clock == nil:
 		s.key = s.merger.passed // the key of an idle stream without clock is the end of all time
@@ -87,6 +90,11 @@ func (s *Stream) nextInput() bool {
 		}
 		if s.open != nil {
 			s.closeOpen(s.promise)
+			return true
+		}
+		if s.tail != nil {
+			s.promise = max(s.promise, s.held)
+			s.closeTail()
 			return true
 		}
 		s.head, s.key = headEnd, max(s.promise, s.merger.passed)
@@ -126,6 +134,9 @@ func (s *Stream) usePromise(in input) bool {
 	s.addStopped()
 	if s.clock != nil {
 		s.promise = max(s.promise, s.time(in.cycles))
+	}
+	if s.tail != nil {
+		s.closeTail()
 	}
 	if s.open != nil {
 		s.closeOpen(s.promise)
@@ -175,6 +186,7 @@ func (s *Stream) begin(in input) {
 	if p.Has(metadata.RoleStreamInstance) {
 		s.rank = s.rank.of(p.Class.ID, p.Instance)
 	}
+	s.endHold()
 	before, begin := s.promise, s.promise
 	if s.timed(metadata.RoleClock) {
 		begin = s.time(p.Begin)
@@ -195,7 +207,10 @@ func (s *Stream) begin(in input) {
 func (s *Stream) finish() {
 	p := &s.reader.Packet
 	if s.timed(metadata.RolePacketEnd) {
-		s.promise = max(s.promise, s.time(p.End))
+		s.held = s.time(p.End)
+		if !s.mayHoldLoss() {
+			s.promise = max(s.promise, s.held)
+		}
 	}
 	if s.clock != nil && s.read > 0 {
 		s.promise = max(s.promise, s.time(s.reader.Event.Clock))

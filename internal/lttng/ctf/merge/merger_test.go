@@ -250,28 +250,61 @@ func TestEventsAreReturnedWhenNothingOlderCanArrive(t *testing.T) {
 		"discarded events lie after the last event that had room, or at the end of the previous packet": {
 			{send("a", packet{begin: 1, end: 9, events: at(2)}), []string{"a 2"}},
 			{send("a", packet{sequence: 1, begin: 9, end: 30, discarded: 7, events: at(10, 11, 12), room: 10}), []string{
-				"a: discarded events from 9", "a: 0 discarded events to 9", "a 10", "a 11", "a 12", "a: discarded events from 12", "a: 7 discarded events to 30",
+				"a: discarded events from 9", "a 10", "a: 0 discarded events to 11", "a 11", "a 12", "a: discarded events from 12",
 			}},
+			{end("a"), []string{"a: 7 discarded events to 30", "a ended"}},
 		},
 		"discarded events may lie before a packet that does not begin at the end of the previous one": {
 			{streams("a", "b"), nil},
 			{send("a", packet{begin: 1, end: 9, events: at(2)}), nil},
 			{send("b", packet{begin: 1, end: 50, events: at(8, 12, 16, 40)}), []string{"a 2", "b 8"}},
 			{send("a", packet{sequence: 1, begin: 15, end: 30, discarded: 7, events: at(15, 17, 18), room: 10}), []string{
-				"a: discarded events from 9", "b 12", "a: 0 discarded events to 15", "a 15", "b 16", "a 17", "a 18",
-				"a: discarded events from 18", "a: 7 discarded events to 30",
+				"a: discarded events from 9", "b 12", "a 15", "b 16", "a: 0 discarded events to 17", "a 17", "a 18",
+				"a: discarded events from 18",
 			}},
+			{promise("a", 32), []string{"a: 7 discarded events to 32"}},
+		},
+		"a loss at the end of a packet ends with the second event of the packet that follows": {
+			{streams("a", "b"), nil},
+			{send("a", packet{begin: 9, end: 30, discarded: 7, events: at(10, 12), room: 10}), nil},
+			{send("b", packet{begin: 9, end: 50, events: at(20, 31, 41)}), []string{"a 10", "a 12", "a: discarded events from 12"}},
+			{send("a", packet{sequence: 1, begin: 30, end: 60, discarded: 7, events: at(30, 40, 42)}), []string{
+				"b 20", "a 30", "b 31", "a: 7 discarded events to 40", "a 40", "b 41", "a 42",
+			}},
+		},
+		"a loss at the end of a packet ends with the only event of the packet that follows": {
+			{send("a", packet{begin: 9, end: 30, discarded: 7, events: at(10, 12), room: 10}), []string{"a 10", "a 12", "a: discarded events from 12"}},
+			{send("a", packet{sequence: 1, begin: 30, end: 60, discarded: 7, events: at(30)}), []string{"a 30", "a: 7 discarded events to 60"}},
+		},
+		"a loss at the end of a packet ends at the begin of one that does not follow": {
+			{send("a", packet{begin: 9, end: 30, discarded: 7, events: at(10, 12), room: 10}), []string{"a 10", "a 12", "a: discarded events from 12"}},
+			{send("a", packet{sequence: 1, begin: 35, end: 60, discarded: 7, events: at(36, 40)}), []string{"a: 7 discarded events to 35", "a 36", "a 40"}},
+		},
+		"events discarded at the end of a full packet may be counted by the next one": {
+			{streams("a", "b"), nil},
+			{send("a", packet{begin: 1, end: 20, events: at(2, 5), room: 1}), nil},
+			{send("b", packet{begin: 1, end: 50, events: at(3, 10, 40)}), []string{"a 2", "b 3", "a 5"}},
+			{send("a", packet{sequence: 1, begin: 20, end: 30, discarded: 7, events: at(20, 21)}), []string{
+				"a: discarded events from 5", "b 10", "a 20", "a 21", "a: 7 discarded events to 30",
+			}},
+		},
+		"streams wait for the packet after a full one": {
+			{streams("a", "b"), nil},
+			{send("a", packet{begin: 1, end: 20, events: at(2, 5), room: 1}), nil},
+			{send("b", packet{begin: 1, end: 50, events: at(3, 10, 40)}), []string{"a 2", "b 3", "a 5"}},
+			{send("a", packet{sequence: 1, begin: 20, end: 30, events: at(20, 21)}), []string{"b 10", "a 20", "a 21"}},
 		},
 		"events of other streams at that time lie inside the loss": {
 			{streams("a", "b"), nil},
 			{send("a", packet{begin: 9, end: 30, discarded: 7, events: at(10, 12), room: 10}), nil},
-			{send("b", packet{begin: 9, end: 40, events: at(11, 13, 31)}), []string{"a 10", "b 11", "a 12", "a: discarded events from 12", "b 13", "a: 7 discarded events to 30"}},
-			{promise("a", 32), []string{"b 31"}},
+			{send("b", packet{begin: 9, end: 40, events: at(11, 13, 31)}), []string{"a 10", "b 11", "a 12", "a: discarded events from 12"}},
+			{promise("a", 32), []string{"b 13", "b 31", "a: 7 discarded events to 32"}},
 		},
 		"after a large event, the loss begins earlier": {
 			{send("a", packet{begin: 9, end: 30, discarded: 7, events: []event{{10, text(40)}, {11, ""}, {12, text(20)}, {13, ""}, {14, ""}}, room: 10}), []string{
-				"a 10", "a 11", "a 12", "a: discarded events from 12", "a 13", "a 14", "a: 7 discarded events to 30",
+				"a 10", "a 11", "a 12", "a: discarded events from 12", "a 13", "a 14",
 			}},
+			{end("a"), []string{"a: 7 discarded events to 30", "a ended"}},
 		},
 		"in a packet with room, the place of the loss is unknown": {
 			{send("a", packet{begin: 1, end: 9, events: at(2)}), []string{"a 2"}},
@@ -286,14 +319,15 @@ func TestEventsAreReturnedWhenNothingOlderCanArrive(t *testing.T) {
 			}},
 		},
 		"a counter that runs backwards is a loss with an unknown number": {
-			{send("a", packet{begin: 1, end: 9, discarded: 5, events: at(2)}), []string{"a 2", "a: discarded events from 2", "a: 5 discarded events to 9"}},
-			{send("a", packet{sequence: 1, begin: 10, end: 30, discarded: 4, events: at(11)}), []string{"a: discarded events from 9", "a 11", "a: 0 discarded events to 30"}},
+			{send("a", packet{begin: 1, end: 9, discarded: 5, events: at(2), room: 10}), []string{"a 2", "a: discarded events from 2"}},
+			{send("a", packet{sequence: 1, begin: 10, end: 30, discarded: 4, events: at(11)}), []string{"a: discarded events from 9", "a: 5 discarded events to 10", "a 11", "a: 0 discarded events to 30"}},
 			{send("a", packet{sequence: 1, begin: 30, end: 40, discarded: 4}), []string{
 				"a: lost packets from 30", "a: 0 lost packets to 30", "a: discarded events from 30", "a: 0 discarded events to 40",
 			}},
-			{send("a", packet{sequence: 2, begin: 40, end: 50, discarded: 6, events: at(41)}), []string{
-				"a: discarded events from 40", "a: 0 discarded events to 40", "a 41", "a: discarded events from 41", "a: 1 discarded events to 50",
+			{send("a", packet{sequence: 2, begin: 40, end: 50, discarded: 6, events: at(41), room: 10}), []string{
+				"a: discarded events from 40", "a 41", "a: discarded events from 41", "a: 0 discarded events to 50",
 			}},
+			{end("a"), []string{"a: 1 discarded events to 50", "a ended"}},
 		},
 		"lost packets lie between two packets": {
 			{streams("a", "b"), nil},

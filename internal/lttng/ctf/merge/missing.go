@@ -4,11 +4,17 @@
 package merge
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
+
+// doubtfulPackets is the number of packets after one with discarded events in which a loss at the end is assumed. Some
+// losses are counted with the next packet, when the end of this one was returned already.
+const doubtfulPackets = 32
 
 // addLosses adds marks for the losses before and in the open packet. The promise of the stream was before. The packet
 // begins at begin.
@@ -16,40 +22,130 @@ func (s *Stream) addLosses(before, begin int64) {
 	if before == math.MinInt64 {
 		before = begin
 	}
+	tail := s.tail
+	s.tail, s.doubtful = nil, s.doubtful-1
 	for i, lost := range s.reader.Losses {
-		loss := &Loss{Stream: s, Cause: Discarded, Count: lost.Count, From: before}
-		first, last := mark{head: headLossBegin, loss: loss}, mark{head: headLossEnd, loss: loss}
 		if lost.Kind == ctf.LostPackets {
-			loss.Cause = LostPackets
-			loss.To = begin
-		} else {
-			last.after = afterAll
-			loss.To = s.endOf()
-			if lost.Count > 0 {
-				first.after, loss.From = s.full(before)
-			}
-			if first.after > 0 && i == 0 {
-				s.addEarlier(before, begin)
-			}
+			s.addLoss(&Loss{Stream: s, Cause: LostPackets, Count: lost.Count, From: before, To: begin}, 0, 0)
+			continue
 		}
-		loss.To = max(loss.To, loss.From)
-		if first.time = loss.From; loss.To != unknownEnd {
-			last.time = loss.To
+		s.doubtful = doubtfulPackets
+		first, from := uint64(0), before
+		if lost.Count > 0 {
+			first, from = s.full(before)
 		}
-		s.marks = append(s.marks, first, last)
+		if first > 0 && i == 0 {
+			s.addEarlier(before, begin)
+		}
+		s.addDiscarded(lost.Count, first, from)
 	}
+	if 0 <= s.doubtful && s.doubtful < doubtfulPackets {
+		if first, from := s.full(before); first > 0 {
+			s.addDiscarded(0, first, from)
+		}
+	}
+	if tail != nil {
+		s.endTail(tail, begin)
+	}
+	s.sortMarks()
 }
 
-// addEarlier adds marks for a loss before the packet's first event. When no buffer is free at the end of a full
+// sortMarks puts the marks in the order of their places and times. Unknown times are last.
+func (s *Stream) sortMarks() {
+	slices.SortStableFunc(s.marks, func(a, b mark) int { return cmp.Or(cmp.Compare(a.after, b.after), cmp.Compare(a.time, b.time)) })
+}
+
+// addDiscarded adds marks for events discarded after this number of events of the packet. If the packet is full, the
+// loss ends in the next one.
+func (s *Stream) addDiscarded(count, first uint64, from int64) {
+	loss := &Loss{Stream: s, Cause: Discarded, Count: count, From: from, To: unknownEnd}
+	if first == 0 && !s.isFull() {
+		loss.To = s.endOfPacket()
+		s.addLoss(loss, 0, afterAll)
+		return
+	}
+	s.tail = loss
+	s.marks = append(s.marks, mark{head: headLossBegin, after: first, time: from, loss: loss})
+}
+
+// endTail adds the mark for the end of a loss at the end of the previous packet. If the open packet follows, its first
+// event may have begun while events were discarded: a thread reads the clock, loses its processor, and gets room when
+// it continues. So the loss ends with the second event.
+func (s *Stream) endTail(tail *Loss, begin int64) {
+	after, at := uint64(0), begin
+	if s.follows() {
+		after, at = s.second()
+	}
+	tail.To = max(tail.From, at)
+	s.marks = append(s.marks, endOf(tail, after))
+}
+
+// closeTail ends such a loss at the promise, without a packet.
+func (s *Stream) closeTail() {
+	s.tail.To = max(s.tail.From, s.promise)
+	s.marks = append(s.marks, endOf(s.tail, 0))
+	s.tail = nil
+}
+
+// endOf returns the mark for the end of a loss.
+func endOf(loss *Loss, after uint64) mark {
+	return mark{head: headLossEnd, after: after, time: loss.To, loss: loss}
+}
+
+// second returns the place and the time of the packet's second event, or the packet's end if it has none.
+func (s *Stream) second() (after uint64, at int64) {
+	if s.clock != nil && s.peekAt() == nil {
+		defer s.peek.Finish()
+		if s.peek.Next() && s.peek.Next() {
+			return 1, s.time(s.peek.Event.Clock)
+		}
+	}
+	return afterAll, s.endOfPacket()
+}
+
+// addLoss adds marks for a loss after these numbers of events of the packet.
+func (s *Stream) addLoss(loss *Loss, first, last uint64) {
+	loss.To = max(loss.To, loss.From)
+	s.marks = append(s.marks, mark{head: headLossBegin, after: first, time: loss.From, loss: loss}, endOf(loss, last))
+}
+
+// addEarlier adds marks for a loss before the packet's second event. When no buffer is free at the end of a full
 // packet, tracers count the discarded events with that packet or with the next one. In the second case the stacks at
 // the end of the previous packet are not reliable. After a packet that a timer ended, events may be missing for the
-// same reason.
+// same reason. The first event may have begun before the others were discarded: see endTail.
 func (s *Stream) addEarlier(before, begin int64) {
 	if begin < before || begin == before && !s.finished.any {
 		return
 	}
-	loss := &Loss{Stream: s, Cause: Discarded, From: before, To: begin}
-	s.marks = append(s.marks, mark{head: headLossBegin, time: before, loss: loss}, mark{head: headLossEnd, time: begin, loss: loss})
+	after, at := s.second()
+	s.addLoss(&Loss{Stream: s, Cause: Discarded, From: before, To: at}, 0, after)
+}
+
+// fullShare is the share of a full packet that is free, at most. An event that needs more is rare.
+const fullShare = 8
+
+// isFull reports whether the open packet may have ended because an event did not fit.
+func (s *Stream) isFull() bool {
+	p := &s.reader.Packet
+	return p.Size-min(p.Size, p.Content) < p.Size/fullShare
+}
+
+// mayHoldLoss reports whether events can be missing between the last event of the finished packet and its end, so that
+// the next packet counts them: a thread can lose its processor before it counts the event that it discarded. Until the
+// next packet has arrived, the promise of the stream must not exceed the last event.
+func (s *Stream) mayHoldLoss() bool {
+	return s.read > 0 && s.reader.Packet.Has(metadata.RoleDiscarded) && s.isFull()
+}
+
+// endHold raises the promise to the end of the previous packet, unless the open packet counts discarded events. Then
+// these may lie before that end.
+func (s *Stream) endHold() {
+	for _, lost := range s.reader.Losses {
+		if lost.Kind == ctf.DiscardedEvents {
+			return
+		}
+	}
+	s.promise = max(s.promise, s.held)
 }
 
 // follows reports whether the packet begins at the end of the previous one, so that one was full. After a tracer has
@@ -62,9 +158,9 @@ func (s *Stream) follows() bool {
 // unknownEnd is the end of a loss whose end is not known yet.
 const unknownEnd = math.MaxInt64
 
-// endOf returns the end of the packet. Without a field for it, that is the time of its last event, which is not known
+// endOfPacket returns the end of the packet. Without a field for it, that is the time of its last event, which is not known
 // yet.
-func (s *Stream) endOf() int64 {
+func (s *Stream) endOfPacket() int64 {
 	if s.timed(metadata.RolePacketEnd) {
 		return s.time(s.reader.Packet.End)
 	}

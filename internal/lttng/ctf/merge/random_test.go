@@ -54,7 +54,7 @@ func allowed(known *[]thing, sources []*source) []thing {
 	for _, one := range *known {
 		held := slices.ContainsFunc(sources, func(s *source) bool {
 			return !s.ended && s.number != one.stream &&
-				(one.time > s.promised || one.time == s.promised && one.stream > s.number)
+				(one.time > s.reached() || one.time == s.reached() && one.stream > s.number)
 		})
 		if held {
 			rest = append(rest, one)
@@ -97,8 +97,7 @@ func TestMergingIsSorting(t *testing.T) {
 			}
 		}
 		for _, s := range sources {
-			s.ended = true
-			s.stream.End()
+			known = append(known, s.finish()...)
 		}
 		require.Equal(t, allowed(&known, sources), drainAll(t, m), "seed %d, at the end", seed)
 		require.Empty(t, known)

@@ -4,9 +4,11 @@
 package merge_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 )
@@ -32,9 +34,17 @@ type source struct {
 	// for the counter of discarded events.
 	sequence, expected uint64
 	dropped, counted   uint64
-	// any is set if there was a packet.
-	any     bool
-	largest uint64 // event in a packet with losses, in bytes
+	// any is set if there was a packet. end is the end of the last one.
+	any bool
+	end int64
+	// held is set if the last packet was full: then promised is its last event.
+	held bool
+	// doubtful is the number of further packets in which a loss at the end is assumed.
+	doubtful int
+	// tail has the text and the begin of a loss that the next input ends.
+	tail     string
+	tailFrom int64
+	largest  uint64 // event in a packet with losses, in bytes
 }
 
 // newSource returns a source without input older than now.
@@ -49,17 +59,43 @@ func newSource(random *rand.Rand, m *merge.Merger, number int, now uint64) *sour
 func (s *source) input() []thing {
 	switch r := s.random.IntN(20); {
 	case r == 0:
-		s.ended = true
-		s.stream.End()
-		return nil
-	case r < 8:
+		return s.finish()
+	case r < 8 && s.tail == "": // the merger may join two promises, of which the first ended the loss
 		s.now += s.random.Uint64N(10)
-		s.promised = int64(s.now)
+		s.promised, s.held = int64(s.now), false
 		s.stream.Promise(0, s.now)
 		return nil
 	default:
 		return s.packet()
 	}
+}
+
+// reached returns the lower bound of the stream's further results.
+func (s *source) reached() int64 { return max(s.promised, s.key) }
+
+// finish ends the stream.
+func (s *source) finish() []thing {
+	if s.ended {
+		return nil
+	}
+	s.ended = true
+	s.stream.End()
+	if s.held {
+		s.promised = s.end
+	}
+	return s.endTail(s.promised)
+}
+
+// endTail returns the end of the loss at the end of the last packet.
+func (s *source) endTail(at int64) []thing {
+	if s.tail == "" {
+		return nil
+	}
+	at = max(at, s.tailFrom)
+	s.key = max(s.key, at)
+	end := thing{s.key, s.number, fmt.Sprintf("%s to %d", s.tail, at)}
+	s.tail = ""
+	return []thing{end}
 }
 
 // packet adds a packet to the stream, sometimes with losses.
@@ -70,7 +106,7 @@ func (s *source) packet() []thing {
 	if s.random.IntN(3) == 0 {
 		s.dropped += 1 + s.random.Uint64N(100)
 	}
-	p := packet{sequence: s.sequence, discarded: s.dropped, room: s.random.Uint64N(30)}
+	p := packet{sequence: s.sequence, discarded: s.dropped, room: 1 + s.random.Uint64N(30)}
 	s.sequence++
 	s.now += s.random.Uint64N(5)
 	p.begin = s.now
@@ -82,46 +118,91 @@ func (s *source) packet() []thing {
 	s.now += s.random.Uint64N(5)
 	p.end = s.now
 	out := s.expect(&p)
-	s.promised = int64(p.end)
+	s.end, s.promised, s.held = int64(p.end), int64(p.end), false
+	if len(p.events) > 0 && p.isFull() {
+		s.promised, s.held = int64(p.events[len(p.events)-1].time), true
+	}
 	s.stream.Packet(p.bytes(), nil)
 	return out
 }
 
-// expect returns the expected results of a packet.
+// begun is a begin or an end of a loss after a number of events of a packet.
+type begun struct {
+	after int
+	time  int64
+	text  string
+}
+
+// expect returns the expected results of a packet: its losses, sorted by place and time, among its events.
 func (s *source) expect(p *packet) []thing {
-	var out []thing
-	add := func(time int64, text string, arguments ...any) {
-		s.key = max(s.key, time)
-		out = append(out, thing{s.key, s.number, fmt.Sprintf(text, arguments...)})
+	var marks []begun
+	loss := func(kind string, count uint64, first int, from int64, last int, to int64) {
+		marks = append(marks,
+			begun{first, from, fmt.Sprintf("%d: begin of %d %s from %d", s.number, count, kind, from)},
+			begun{last, max(from, to), fmt.Sprintf("%d: end of %d %s to %d", s.number, count, kind, max(from, to))})
+	}
+	begin, end, all := int64(p.begin), int64(p.end), math.MaxInt
+	dropped, missing, first := p.discarded-s.counted, p.sequence-s.expected, !s.any
+	follows := !first && begin == s.end
+	if s.held && dropped == 0 {
+		s.promised = s.end
 	}
 	before := s.promised
 	if before == math.MinInt64 {
-		before = int64(p.begin)
+		before = begin
 	}
-	if lost := p.sequence - s.expected; lost > 0 {
-		add(before, "%d: begin of %d lost packets from %d", s.number, lost, before)
-		add(int64(p.begin), "%d: end of %d lost packets to %d", s.number, lost, p.begin)
-	}
-	dropped, complete, first := p.discarded-s.counted, p.sequence == s.expected, !s.any
 	s.expected, s.counted, s.any = p.sequence+1, p.discarded, true
-	full, from := -1, before
+	second, at := all, end
+	if len(p.events) > 1 {
+		second, at = 1, int64(p.events[1].time)
+	}
+	if missing > 0 {
+		loss("lost packets", missing, 0, before, 0, begin)
+	}
+	tail, tailFrom := s.tail, s.tailFrom
+	s.tail = ""
+	s.doubtful--
 	if dropped > 0 {
-		full, from = s.full(p, before)
+		s.doubtful = 32
 	}
-	if full > 0 && complete && (int64(p.begin) > before || int64(p.begin) == before && !first) {
-		add(before, "%d: begin of 0 discarded from %d", s.number, before)
-		add(int64(p.begin), "%d: end of 0 discarded to %d", s.number, p.begin)
-	}
-	for i := range len(p.events) + 1 {
-		if i == full {
-			add(from, "%d: begin of %d discarded from %d", s.number, dropped, from)
+	if s.doubtful >= 0 {
+		full, from := s.full(p, before)
+		if dropped > 0 && full > 0 && missing == 0 && (begin > before || begin == before && !first) {
+			loss("discarded", 0, 0, before, second, at)
 		}
-		if i < len(p.events) {
-			add(int64(p.events[i].time), "%s", p.events[i].text)
+		if dropped > 0 || full > 0 {
+			loss("discarded", dropped, full, from, all, end)
+		}
+		if full > 0 || dropped > 0 && p.isFull() {
+			// The next packet ends it.
+			s.tail, s.tailFrom = fmt.Sprintf("%d: end of %d discarded", s.number, dropped), from
+			marks = marks[:len(marks)-1]
 		}
 	}
-	if dropped > 0 {
-		add(int64(p.end), "%d: end of %d discarded to %d", s.number, dropped, max(int64(p.end), from))
+	if tail != "" && !follows {
+		second, at = 0, begin
+	}
+	if tail != "" {
+		marks = append(marks, begun{second, max(tailFrom, at), fmt.Sprintf("%s to %d", tail, max(tailFrom, at))})
+	}
+	slices.SortStableFunc(marks, func(a, b begun) int { return cmp.Or(cmp.Compare(a.after, b.after), cmp.Compare(a.time, b.time)) })
+	return s.among(marks, p.events)
+}
+
+// among returns the marks among the events.
+func (s *source) among(marks []begun, events []event) []thing {
+	var out []thing
+	add := func(time int64, text string) {
+		s.key = max(s.key, time)
+		out = append(out, thing{s.key, s.number, text})
+	}
+	for i := range len(events) + 1 {
+		for ; len(marks) > 0 && (marks[0].after == i || i == len(events)); marks = marks[1:] {
+			add(marks[0].time, marks[0].text)
+		}
+		if i < len(events) {
+			add(int64(events[i].time), events[i].text)
+		}
 	}
 	return out
 }

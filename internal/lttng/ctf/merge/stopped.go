@@ -4,9 +4,7 @@
 package merge
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
@@ -63,5 +61,5 @@ func (s *Stream) addStop(before, begin int64) {
 	}
 	loss := &Loss{Stream: s, Cause: Stopped, From: before, To: to}
 	s.marks = append(s.marks, mark{head: headLossBegin, time: before, loss: loss}, mark{head: headLossEnd, time: to, after: last, loss: loss})
-	slices.SortStableFunc(s.marks, func(a, b mark) int { return cmp.Compare(a.after, b.after) })
+	s.sortMarks()
 }

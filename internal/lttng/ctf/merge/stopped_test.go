@@ -42,9 +42,9 @@ func TestAnEventThatTracingResumesEndsALoss(t *testing.T) {
 		},
 		"a loss together with discarded events": {
 			{send("a", packet{begin: 1, end: 9, events: at(2)}), []string{"a 2"}},
-			{send("a", packet{sequence: 1, begin: 15, end: 30, discarded: 7, events: []event{{16, word}, {17, ""}}}), []string{
-				"a: discarded events from 9", "a: 0 discarded events to 15", "a: stopped from 9", "a 16",
-				"a: discarded events from 16", "a: 0 stopped to 16", "a 17", "a: 7 discarded events to 30",
+			{send("a", packet{sequence: 1, begin: 15, end: 30, discarded: 7, events: []event{{16, word}, {17, ""}}, room: 10}), []string{
+				"a: discarded events from 9", "a: stopped from 9", "a 16",
+				"a: discarded events from 16", "a: 0 stopped to 16", "a: 0 discarded events to 17", "a 17",
 			}},
 		},
 	} {

@@ -4,6 +4,7 @@
 package merge_test
 
 import (
+	"cmp"
 	"encoding/binary"
 	"strings"
 	"testing"
@@ -72,9 +73,12 @@ type packet struct {
 	begin, end          uint64
 	sequence, discarded uint64
 	events              []event
-	// room is the number of bytes after the content.
+	// room is the number of bytes after the content. 0 means muchRoom.
 	room uint64
 }
+
+// muchRoom is more than the largest event of these tests needs.
+const muchRoom = 1000
 
 // event is an event to write, or one that was read.
 type event struct {
@@ -107,8 +111,14 @@ func (p *packet) bytes() []byte {
 		b = append(append(b, e.text...), 0)
 	}
 	order.PutUint64(b[sizes:], uint64(len(b))*8)
-	order.PutUint64(b[sizes+8:], (uint64(len(b))+p.room)*8)
+	order.PutUint64(b[sizes+8:], (uint64(len(b))+cmp.Or(p.room, muchRoom))*8)
 	return b
+}
+
+// isFull reports whether less than an eighth of the packet is free.
+func (p *packet) isFull() bool {
+	room := cmp.Or(p.room, muchRoom)
+	return 8*room < uint64(len(p.bytes()))+room
 }
 
 // at returns events at these times.

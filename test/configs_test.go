@@ -75,6 +75,7 @@ type receiverConfig struct {
 }
 
 type exporterConfig struct {
+	Middlewares  []struct{ ID string }
 	SendingQueue *struct {
 		Sizer, Storage  string
 		BlockOnOverflow bool  `yaml:"block_on_overflow"`
@@ -223,9 +224,14 @@ func limitViolations(name string, config collectorConfig) []string {
 	return broken
 }
 
-// requestViolations checks that OTLP receivers limit the size of requests.
+// requestViolations checks that OTLP receivers limit the size of requests, and prometheus exporters their pages.
 func requestViolations(name string, config collectorConfig) []string {
 	var broken []string
+	for id, e := range config.Exporters {
+		if componentType(id) == "prometheus" && (len(e.Middlewares) == 0 || e.Middlewares[0].ID != "memory_budget") {
+			broken = append(broken, fmt.Sprintf("%s: %s makes a page for each slow reader; memory_budget has to be its first of middlewares", name, id))
+		}
+	}
 	for id, r := range config.Receivers {
 		for protocol, p := range r.Protocols {
 			limit, setting := int64(0), map[string]string{"grpc": "max_recv_msg_size_mib", "http": "max_request_body_size"}[protocol]
@@ -462,6 +468,7 @@ exporters:
     sending_queue: {storage: file_storage, sizer: bytes, queue_size: 134217728, block_on_overflow: true, batch: {max_size: 1572864}}
     retry_on_failure: {initial_interval: 1s, max_interval: 5s, max_elapsed_time: 0s}
   file: {path: spans.json, rotation: {max_megabytes: 100, max_backups: 3}}
+  prometheus: {endpoint: "localhost:8889", middlewares: [{id: memory_budget}]}
 service:
   pipelines:
     traces: {receivers: [bytefrog], processors: [memory_limiter, stack_pairing, tail_sampling], exporters: [otlp_grpc, span_metrics]}
@@ -498,6 +505,7 @@ service:
 		{"HTTP that accepts too much", "2097152", "20971520", "otlp over http accepts requests of 20971520 bytes"},
 		{"gRPC without middleware", "max_recv_msg_size_mib: 2, middlewares: [{id: memory_budget}]", "max_recv_msg_size_mib: 2", "otlp over grpc decodes requests without a bound"},
 		{"HTTP with another middleware first", "2097152, middlewares: [{id: memory_budget}]", "2097152, middlewares: [{id: other}, {id: memory_budget}]", "otlp over http decodes requests without a bound"},
+		{"pages without middleware", "\"localhost:8889\", middlewares: [{id: memory_budget}]", "\"localhost:8889\"", "prometheus makes a page for each slow reader"},
 		{"a server elsewhere", "publish: \"localhost:5555\"", "publish: \"10.0.0.1:5555\"", "is 10.0.0.1:5555, not on localhost"},
 		{"another server elsewhere", "request: \"localhost:5556\"", "request: \"10.0.0.1:5556\"", "is 10.0.0.1:5556, not on localhost"},
 		{"an address for everyone", `"localhost:8765"`, `"0.0.0.0:8765"`, "receivers::bytefrog::endpoint is 0.0.0.0:8765, not on localhost"},

@@ -41,6 +41,8 @@ type RequestsConfig struct {
 	MaxOpen int `mapstructure:"max_open"`
 	// ReadTimeout bounds the time in which the bytes of one request must arrive.
 	ReadTimeout time.Duration `mapstructure:"read_timeout"`
+	// WriteTimeout bounds the time in which a client must read the answer to a GET request.
+	WriteTimeout time.Duration `mapstructure:"write_timeout"`
 }
 
 const (
@@ -56,7 +58,7 @@ const (
 
 func createDefaultConfig() component.Config {
 	return &Config{LimitPercentage: budget.DefaultPercentage, SetGoMemoryLimit: true, Requests: RequestsConfig{
-		LimitMiB: 128, MaxAttributeDepth: 32, MaxOpen: 128, ReadTimeout: 30 * time.Second,
+		LimitMiB: 128, MaxAttributeDepth: 32, MaxOpen: 128, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
 	}}
 }
 
@@ -80,5 +82,6 @@ func (c *RequestsConfig) validate() error {
 		setting.Between("requests.max_attribute_depth", c.MaxAttributeDepth, 1, mostDepth),
 		setting.Between("requests.max_open", c.MaxOpen, 1, mostOpen),
 		setting.Within("requests.read_timeout", c.ReadTimeout, time.Second, time.Hour),
+		setting.Within("requests.write_timeout", c.WriteTimeout, time.Second, time.Hour),
 	)
 }

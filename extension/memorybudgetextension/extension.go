@@ -75,7 +75,7 @@ func (x *memoryBudget) GetGRPCServerOptions(context.Context) ([]grpc.ServerOptio
 // GetHTTPHandler makes an HTTP server judge requests before it decodes them.
 func (x *memoryBudget) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHandlerFunc, error) {
 	return func(_ context.Context, next http.Handler) (http.Handler, error) {
-		return &httpServer{requests: x.requests(), next: next}, nil
+		return newHTTPServer(x.requests(), next), nil
 	}, nil
 }
 

@@ -89,7 +89,7 @@ func (s *grpcServer) tap(ctx context.Context, _ *tap.Info) (context.Context, err
 	}
 	leave, r := s.enter(c.peer)
 	if r != nil {
-		s.report(ctx, r, c.peer)
+		s.report(ctx, r, c.peer, requestRefused)
 		return ctx, r.status().Err()
 	}
 	c.leave = leave
@@ -189,7 +189,7 @@ func (s *grpcServer) decodeCall(ctx context.Context, c *call, message any) error
 		return otlpsize.Protobuf(kind, body, most)
 	})
 	if r != nil {
-		s.report(ctx, r, c.peer)
+		s.report(ctx, r, c.peer, requestRefused)
 		return r.status().Err()
 	}
 	c.taken = taken

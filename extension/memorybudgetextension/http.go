@@ -31,10 +31,17 @@ const (
 )
 
 // httpServer judges the bodies of OTLP requests, which the Collector has decompressed and
-// bounded before. It is the outermost middleware.
+// bounded before. Requests for pages share them. It is the outermost middleware.
 type httpServer struct {
 	*requests
-	next http.Handler
+	next  http.Handler
+	pages pages
+}
+
+func newHTTPServer(q *requests, next http.Handler) *httpServer {
+	return &httpServer{requests: q, next: next, pages: pages{
+		requests: q, next: next, timeout: q.config.WriteTimeout, made: map[pageKey]*page{},
+	}}
 }
 
 // paths are the ends of the receiver's default paths.
@@ -42,9 +49,13 @@ var paths = map[string]otlpsize.Message{
 	"/v1/traces": otlpsize.Traces, "/v1/logs": otlpsize.Logs, "/v1/metrics": otlpsize.Metrics, "/v1development/profiles": otlpsize.Profiles,
 }
 
-// ServeHTTP releases all memory of the request when the receiver has answered. It passes on other
-// requests than OTLP: an OTLP receiver refuses them without reading their body.
+// ServeHTTP releases all memory of the request when the receiver has answered. It passes on requests that are neither
+// for pages nor OTLP: an OTLP receiver refuses them without reading their body.
 func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		s.pages.ServeHTTP(w, r)
+		return
+	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get(contentType))
 	if err != nil || r.Method != http.MethodPost || kind != typeProtobuf && kind != typeJSON {
 		s.next.ServeHTTP(w, r)
@@ -154,7 +165,7 @@ func (b *readBody) Close() error { return b.closer.Close() }
 
 // refuse answers as OTLP/HTTP has it: with a Status in the encoding of the request.
 func (s *httpServer) refuse(w http.ResponseWriter, r *http.Request, kind string, refused *refusal) {
-	s.report(r.Context(), refused, r.RemoteAddr)
+	s.report(r.Context(), refused, r.RemoteAddr, requestRefused)
 	marshal := proto.Marshal
 	if kind == typeJSON {
 		marshal = protojson.Marshal

@@ -140,11 +140,17 @@ func (q *requests) enter(peer string) (leave func(), r *refusal) {
 	}), nil
 }
 
+// The log lines of refusals.
+const (
+	requestRefused = "OTLP request refused before it was decoded"
+	pageRefused    = "Page refused"
+)
+
 // report counts and logs a refusal.
-func (q *requests) report(ctx context.Context, r *refusal, peer string) {
+func (q *requests) report(ctx context.Context, r *refusal, peer, line string) {
 	q.telemetry.ExtensionMemoryBudgetRefusedRequests.Add(ctx, 1, metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", string(r.reason)))))
 	if since, due := q.lines[r.reason].Count(time.Now()); due {
-		q.logger.Warn("OTLP request refused before it was decoded", zap.String("peer", peer), zap.String("reason", string(r.reason)),
+		q.logger.Warn(line, zap.String("peer", peer), zap.String("reason", string(r.reason)),
 			zap.String("error", r.text), zap.Int("requests", since))
 	}
 }

@@ -126,7 +126,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExtensionMemoryBudgetRefusedRequests, err = builder.meter.Int64Counter(
 		"otelcol_extension_memory_budget_refused_requests",
-		metric.WithDescription("OTLP requests that were refused before they were decoded, because of their nesting, their size in memory or the limits of requests. [Alpha]"),
+		metric.WithDescription("OTLP requests that were refused before they were decoded, because of their nesting, their size in memory or the limits of requests. Pages that had no memory. [Alpha]"),
 		metric.WithUnit("{request}"),
 	)
 	errs = errors.Join(errs, err)

@@ -38,7 +38,7 @@ func AssertEqualExtensionMemoryBudgetLimit(t *testing.T, tt *componenttest.Telem
 func AssertEqualExtensionMemoryBudgetRefusedRequests(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_extension_memory_budget_refused_requests",
-		Description: "OTLP requests that were refused before they were decoded, because of their nesting, their size in memory or the limits of requests. [Alpha]",
+		Description: "OTLP requests that were refused before they were decoded, because of their nesting, their size in memory or the limits of requests. Pages that had no memory. [Alpha]",
 		Unit:        "{request}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

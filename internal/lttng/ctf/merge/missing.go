@@ -96,8 +96,10 @@ func endOf(loss *Loss, after uint64) mark {
 func (s *Stream) second() (after uint64, at int64) {
 	if s.clock != nil && s.peekAt() == nil {
 		defer s.peek.Finish()
-		if s.peek.Next() && s.peek.Next() {
-			return 1, s.time(s.peek.Event.Clock)
+		for read := uint64(0); s.peek.Next(); read++ {
+			if read == 1 {
+				return read, s.time(s.peek.Event.Clock)
+			}
 		}
 	}
 	return afterAll, s.endOfPacket()

@@ -122,6 +122,9 @@ func (v value) number() metadata.Number {
 	if !ok {
 		v.fail("an integer", "%s", v.described())
 	}
+	if n, err := strconv.ParseUint(text.String(), 10, 64); err == nil {
+		return metadata.Number{Magnitude: n}
+	}
 	if len(text) > maxNumberText {
 		v.fail("an integer of at most 64 bits", "%d digits", len(text))
 	}

@@ -23,9 +23,10 @@ type Parser struct {
 	// pending is an incomplete fragment.
 	pending []byte
 	where   metadata.Position
-	// seen maps declared things to the fingerprints of their fragments. A tracer may repeat a fragment, but not
-	// change it.
+	// seen maps declared things to the hashes of their fragments. A tracer may repeat a fragment, but not change it.
+	// hash is that of the current fragment.
 	seen map[string][sha256.Size]byte
+	hash [sha256.Size]byte
 	// streams and clocks are the IDs that were declared.
 	streams map[uint64]bool
 	clocks  map[string]bool
@@ -82,6 +83,7 @@ func (p *Parser) fragment(text []byte) error {
 	if err := decoder.Decode(&value); err != nil {
 		return syntaxError(begin, body, decoder, err)
 	}
+	p.hash = sha256.Sum256(body)
 	return p.declare(object{value: value, where: begin})
 }
 
@@ -127,17 +129,13 @@ var fragments = map[string]func(*Parser, object){
 	"event-record-class": (*Parser).eventClass,
 }
 
-// repeated reports whether the same fragment occurred before. It fails if another fragment declared the same thing.
+// repeated reports whether the same fragment occurred before: the same bytes, because a tracer that repeats a fragment
+// writes it in the same way. It fails if another fragment declared the same thing.
 func (p *Parser) repeated(o object, thing string) bool {
-	text, err := json.Marshal(o.value)
-	if err != nil {
-		o.fail("a fragment of JSON", "%v", err)
-	}
-	fingerprint := sha256.Sum256(text)
 	before, known := p.seen[thing]
-	if known && before != fingerprint {
+	if known && before != p.hash {
 		o.fail(thing+" as it was declared before", "another declaration")
 	}
-	p.seen[thing] = fingerprint
+	p.seen[thing] = p.hash
 	return known
 }

@@ -112,3 +112,37 @@ func TestLocationsWithParentsInTheMiddle(t *testing.T) {
 	require.Equal(t, 1, ref.Up)
 	require.Equal(t, []string{"a", "c"}, ref.Path)
 }
+
+func TestARepeatedFragmentChangesNothing(t *testing.T) {
+	fragments := append([]string{`{"type": "trace-class"}`, `{"type": "clock-class", "id": "c", "frequency": 1000}`}, payload(`{"type": "null-terminated-string"}`)...)
+	once, err := parse(fragments...)
+	require.NoError(t, err)
+	twice, err := parse(append(fragments, append([]string{strings.TrimSpace(preamble[1:])}, fragments...)...)...)
+	require.NoError(t, err)
+	require.Equal(t, once, twice)
+	for _, changed := range []string{
+		`{"type": "trace-class", "name": "other"}`, `{"type": "clock-class", "id": "c", "frequency": 1001}`,
+		`{"type": "data-stream-class", "name": "other"}`, `{"type": "event-record-class", "name": "other"}`,
+	} {
+		_, err := parse(append(fragments, changed)...)
+		require.ErrorContains(t, err, "as it was declared before, got another declaration")
+	}
+}
+
+// BenchmarkManyEventClasses reads 1,500 event classes of 54 fields each, 9 MB.
+func BenchmarkManyEventClasses(b *testing.B) {
+	var members []string
+	for i := range 54 {
+		members = append(members, fmt.Sprintf(`{"name": "field_%d", "field-class": {"type": "fixed-length-unsigned-integer", "length": 64, "byte-order": "little-endian", "alignment": 8, "preferred-display-base": 10}}`, i))
+	}
+	fields := strings.Join(members, ", ")
+	text := []byte(preamble + "\x1e" + `{"type": "data-stream-class", "id": 0}` + "\n")
+	for i := range 1500 {
+		text = fmt.Appendf(text, "\x1e"+`{"type": "event-record-class", "id": %d, "name": "shop:event_%d", "payload-field-class": {"type": "structure", "member-classes": [%s]}}`+"\n", i, i, fields)
+	}
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		require.NoError(b, NewParser(&metadata.Trace{}).Append(text))
+	}
+}

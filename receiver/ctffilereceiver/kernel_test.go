@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
+	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 )
 
 // smallKernel returns a trace of a kernel with two CPUs: a process reads a file, waits for a disk, and runs again after
@@ -66,4 +68,33 @@ func TestTheStoredTraceOfAKernelIsTheGeneratedOne(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, got, name.Name())
 	}
+}
+
+// Without pipelines of log records and traces, values of most events are not read. The processes are the same.
+func TestProcessesAreCountedIfOnlyMetricsAreUsed(t *testing.T) {
+	dir := t.TempDir()
+	s := smallKernel()
+	s.Streams[0].
+		Event(14_000_000, "lttng_statedump_process_state", 9, 9, "db").
+		Event(15_000_000, "sched_switch", "swapper/0", 0, 0, "db", 9).
+		Event(16_000_000, "irq_handler_entry", 11, "sda").
+		Event(17_000_000, "irq_handler_entry", 11, "sda")
+	write(t, dir, s)
+	const events = 16
+	counts := map[string]int64{}
+	for name, next := range map[string]func(*bed) sharedreceiver.Signals{
+		"all":     func(b *bed) sharedreceiver.Signals { return b.Next },
+		"metrics": func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Metrics: b.Metrics} },
+	} {
+		b := newBed(t, dir, watching(20*time.Millisecond, time.Hour), func(b *bed, _ *Config) { b.Next = next(b) })
+		b.Await("all events", func() bool {
+			states := b.receiver.reader.states()
+			if len(states) == 1 && states[0].Events == events {
+				counts[name] = states[0].Processes
+			}
+			return counts[name] > 0
+		})
+		b.Shutdown()
+	}
+	assert.Equal(t, map[string]int64{"all": 3, "metrics": 3}, counts, "the kernel, web, and db, which does not leave its CPU")
 }

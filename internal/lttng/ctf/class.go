@@ -52,8 +52,13 @@ type EventClass struct {
 	Meta *metadata.Event
 	// Context and Fields are the roots of the event's own scopes.
 	Context, Fields *Field
+	// Unused may be set if nobody uses the values of the class's events. Then readers pass over fields of fixed sizes.
+	// These events have a class and a time, and their values mean nothing.
+	Unused bool
 
 	prog program
+	// bits is the size of all contexts and fields of an event, if it is the same for each; otherwise 0.
+	bits uint64
 	// operations is the maximum number of operations for one event, without those of arrays.
 	operations uint64
 }
@@ -282,6 +287,7 @@ func (t *Trace) addEvent(s *StreamClass, m *metadata.Event) error {
 	if err != nil {
 		return err
 	}
+	c.bits = c.prog.bits()
 	c.operations = uint64(len(s.headerProg.ops) + len(c.prog.ops))
 	s.slots = max(s.slots, int(slots))
 	s.addClass(c)

@@ -10,6 +10,9 @@ func (t *Trace) ReadHeadersSlowly() {
 	}
 }
 
+// PassedBits returns the size of the fields over which readers pass if nobody uses them.
+func (c *EventClass) PassedBits() int { return int(c.bits) }
+
 // Reread drops the values of the last event and reads them again.
 func (r *Reader) Reread() {
 	r.release()

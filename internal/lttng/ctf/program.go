@@ -13,6 +13,19 @@ type program struct {
 	arrays []arrayLayout
 }
 
+// bits returns the size of the fields in bits, if they are one run; otherwise 0.
+func (p *program) bits() uint64 {
+	for i := range p.ops {
+		if code := p.ops[i].code; (code == opRun) != (i == 0) || code > opWiden {
+			return 0
+		}
+	}
+	if len(p.ops) == 0 {
+		return 0
+	}
+	return uint64(p.ops[0].n)
+}
+
 // op is one operation. The meaning of its members depends on the code.
 type op struct {
 	code opcode

@@ -247,14 +247,15 @@ func (r *Reader) Next() bool {
 	if c == nil {
 		return r.stop(begin, fmt.Errorf("expected the ID of an event class of stream class %d, got %d", class.ID, m.class))
 	}
-	if !m.countOperations(c.operations) {
+	switch {
+	case c.Unused && c.bits > 0 && c.bits <= m.end-m.pos:
+		m.pos += c.bits
+	case !m.countOperations(c.operations):
 		m.fault = faultOperations
 		return r.stop(begin, fmt.Errorf("event %q: %w", c.Name, m.failureOf(c.Fields)))
-	}
-	if !m.exec(&c.prog, 0, len(c.prog.ops), 1) {
+	case !m.exec(&c.prog, 0, len(c.prog.ops), 1):
 		return r.stop(begin, fmt.Errorf("event %q: %w", c.Name, m.failure(&c.prog)))
-	}
-	if m.pos == begin {
+	case m.pos == begin:
 		return r.stop(begin, fmt.Errorf("event %q: expected an event of one bit or more, got none", c.Name))
 	}
 	e := &r.Event

@@ -28,6 +28,11 @@ func newContexts(class *ctf.EventClass, isKernel bool) Contexts {
 	return c
 }
 
+// hasContext reports whether events of the class have one of the contexts.
+func (c *Contexts) hasContext() bool {
+	return c.PID.exists() || c.TID.exists() || c.Namespace.exists() || c.ThreadName.exists()
+}
+
 // contextScopes are the scopes in which tracers record contexts.
 var contextScopes = [...]metadata.Scope{metadata.EventCommonContext, metadata.EventContext}
 

@@ -65,6 +65,12 @@ func NewPlan(class *ctf.EventClass, rules Rules, isKernel bool, records Records)
 	return p
 }
 
+// UsesValues reports whether a reader uses values of the events. makesCalls is set if it makes calls.
+func (p *Plan) UsesValues(makesCalls bool) bool {
+	return p.Record != nil || p.State.Kind != StateNone || p.Kernel.Kind != KernelNone || p.hasContext() ||
+		makesCalls && (p.Call.Source != CallNone || len(p.Rules) > 0)
+}
+
 // planBytes and columnBytes are the approximate sizes of a plan and of one of its attributes.
 const (
 	planBytes   = 1 << 10

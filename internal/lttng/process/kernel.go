@@ -22,6 +22,8 @@ type kernel struct {
 	threads, idle map[int64]*kernelThread
 	// running is the thread on each CPU, or nil.
 	running []*kernelThread
+	// latest is the thread that threadOf found last, or nil: a switch names the next thread several times.
+	latest *kernelThread
 	// epoch counts losses of events. The states of threads before a loss are not known after it.
 	epoch uint32
 	// hasSwitches is set if the trace may have switches of CPUs.
@@ -127,22 +129,30 @@ func (k *kernel) restore(records []ThreadRecord) {
 // shows.
 func (k *kernel) read(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet) *kernelThread {
 	v := &e.Values
-	k.learn(&p.Kernel, v, packet, p.CPU)
-	cpu, hasCPU := p.CPU.Value(&packet.Values)
-	var thread *kernelThread
-	if tid, ok := p.TID.Value(v); ok {
-		thread = k.threadOf(tid, packet, p.CPU)
-		if pid, ok := p.PID.Value(v); ok {
-			k.setProcess(thread, pid)
-		}
-		thread.setName(p.ThreadName.Bytes(v))
-		if hasCPU {
-			k.run(cpu, thread)
-		}
-	} else if hasCPU && cpu >= 0 && cpu < int64(len(k.running)) {
-		thread = k.running[cpu]
+	if p.Kernel.Kind != mapping.KernelNone {
+		k.learn(&p.Kernel, v, packet, p.CPU)
+	}
+	tid, hasTID := p.TID.Value(v)
+	if !hasTID {
+		return k.runningOn(packet, p.CPU)
+	}
+	thread := k.threadOf(tid, packet, p.CPU)
+	if pid, ok := p.PID.Value(v); ok {
+		k.setProcess(thread, pid)
+	}
+	thread.setName(p.ThreadName.Bytes(v))
+	if cpu, ok := p.CPU.Value(&packet.Values); ok {
+		k.run(cpu, thread)
 	}
 	return thread
+}
+
+// runningOn returns the thread that runs on the CPU of a packet, or nil if it is not known.
+func (k *kernel) runningOn(packet *ctf.Packet, cpu mapping.Number) *kernelThread {
+	if n, ok := cpu.Value(&packet.Values); ok && n >= 0 && n < int64(len(k.running)) {
+		return k.running[n]
+	}
+	return nil
 }
 
 // learn learns the process and the name of a thread from an event.
@@ -178,7 +188,7 @@ func (k *kernel) follow(e *mapping.KernelEvent, v *ctf.Values, packet *ctf.Packe
 	tid, _ := e.TID.Value(v)
 	switch e.Kind {
 	case mapping.KernelSwitch:
-		previous := k.threadOf(tid, packet, cpu)
+		previous := k.leaving(tid, packet, cpu)
 		previous.in(k).state = stateWaiting
 		if next, ok := e.NextTID.Value(v); ok {
 			if n, ok := cpu.Value(&packet.Values); ok {
@@ -212,6 +222,9 @@ func (k *kernel) threadOf(tid int64, packet *ctf.Packet, cpu mapping.Number) *ke
 		n, _ := cpu.Value(&packet.Values)
 		return k.idleOf(n)
 	}
+	if k.latest != nil && k.latest.ID() == tid {
+		return k.latest
+	}
 	thread := k.threads[tid]
 	if thread == nil {
 		if len(k.threads) >= maxThreads {
@@ -221,6 +234,14 @@ func (k *kernel) threadOf(tid int64, packet *ctf.Packet, cpu mapping.Number) *ke
 		k.threads[tid] = thread
 	}
 	return thread
+}
+
+// leaving returns the thread with a number that leaves a CPU. It is the one that runs there, if that is known.
+func (k *kernel) leaving(tid int64, packet *ctf.Packet, cpu mapping.Number) *kernelThread {
+	if thread := k.runningOn(packet, cpu); thread != nil && thread.ID() == tid {
+		return thread
+	}
+	return k.threadOf(tid, packet, cpu)
 }
 
 // idleOf returns the idle thread of a CPU.
@@ -233,6 +254,7 @@ func (k *kernel) idleOf(cpu int64) *kernelThread {
 		thread = &kernelThread{laneID: mapping.IdleLane(cpu)}
 		k.idle[cpu] = thread
 	}
+	k.latest = thread
 	return thread
 }
 
@@ -257,17 +279,14 @@ func (k *kernel) isWaiting(thread *kernelThread) bool { return thread.in(k).stat
 // the thread that ran there if that is another one: it has called execve, and now has the number of the first thread,
 // which has exited.
 func (k *kernel) takeOver(first *kernelThread, packet *ctf.Packet, cpu mapping.Number) *kernelThread {
-	n, ok := cpu.Value(&packet.Values)
-	if !ok || n < 0 || n >= int64(len(k.running)) {
-		return nil
-	}
-	caller := k.running[n]
+	caller := k.runningOn(packet, cpu)
 	if caller == nil || caller == first || caller.ID() == 0 {
 		return nil
 	}
 	if caller.hasPID {
 		k.setProcess(first, caller.pid)
 	}
+	n, _ := cpu.Value(&packet.Values)
 	k.run(n, first)
 	return caller
 }
@@ -299,6 +318,7 @@ func (k *kernel) remove(thread *kernelThread) {
 		return
 	}
 	delete(k.threads, thread.ID())
+	k.latest = nil
 	for i := range k.running {
 		if k.running[i] == thread {
 			k.running[i] = nil
@@ -340,6 +360,7 @@ func (k *kernel) forget() {
 	clear(k.threads)
 	clear(k.idle)
 	clear(k.running)
+	k.latest = nil
 }
 
 // held returns the approximate size of the threads in memory, in bytes.

@@ -39,6 +39,9 @@ type shared struct {
 	cannotPack logline.Seldom
 }
 
+// makesNothing reports whether events become neither log records nor call events.
+func (s *shared) makesNothing() bool { return !s.Traces && s.logs == nil }
+
 // holdNames counts bytes of names. If they have no room, all processes forget their names first.
 func (s *shared) holdNames(bytes int) {
 	if s.names+bytes > s.Limits.NamesBytes {

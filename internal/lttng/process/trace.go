@@ -74,7 +74,7 @@ const (
 // Begin begins to read the trace, from the beginning or after Break.
 func (t *Trace) Begin(c *ctf.Trace) {
 	t.forgetMetadata()
-	if !isOfKernel(c) {
+	if !IsOfKernel(c) {
 		t.forgetKernel()
 	}
 	t.ReadMetadata(c)
@@ -91,8 +91,8 @@ func (t *Trace) forgetKernel() {
 	t.kernel = nil
 }
 
-// isOfKernel reports whether the metadata declares a trace of the kernel.
-func isOfKernel(c *ctf.Trace) bool { return c.Env("domain") == "kernel" }
+// IsOfKernel reports whether the metadata declares a trace of the kernel.
+func IsOfKernel(c *ctf.Trace) bool { return c.Env("domain") == "kernel" }
 
 // ReadMetadata reads metadata that is new since the last call.
 func (t *Trace) ReadMetadata(c *ctf.Trace) {
@@ -100,7 +100,7 @@ func (t *Trace) ReadMetadata(c *ctf.Trace) {
 	if t.hasPID = err == nil; t.hasPID {
 		t.pid, t.program = pid, c.Env("procname")
 	}
-	if t.kernel == nil && isOfKernel(c) {
+	if t.kernel == nil && IsOfKernel(c) {
 		t.kernel = newKernel(t.endThread, t.execute)
 		t.kernel.restore(t.threads)
 		t.threads = nil
@@ -128,27 +128,39 @@ func (t *Trace) IsOfOneProcess() bool { return t.hasPID }
 
 // plan returns the plan of an event class.
 func (t *Trace) plan(class *ctf.EventClass) *mapping.Plan {
+	if class.Index < len(t.plans) {
+		if p := t.plans[class.Index]; p != nil {
+			return p
+		}
+	}
+	return t.newPlan(class)
+}
+
+// newPlan makes the plan of an event class.
+func (t *Trace) newPlan(class *ctf.EventClass) *mapping.Plan {
 	if class.Index >= len(t.plans) {
 		// The first packet of a trace without stream classes adds its event classes.
 		t.plans = append(t.plans, make([]*mapping.Plan, class.Index+1-len(t.plans))...)
 	}
-	p := t.plans[class.Index]
-	if p == nil {
-		var records mapping.Records
-		if t.shared.logs != nil {
-			s := &t.shared.logs.settings
-			records = mapping.Records{MaxBytes: s.MaxRecordBytes, EnumerationNumbers: s.EnumerationNumbers, Hexadecimal: s.Hexadecimal}
-		}
-		p = mapping.NewPlan(class, t.shared.Rules, t.kernel != nil, records)
-		t.plans[class.Index] = p
-		t.planBytes += p.Size()
+	var records mapping.Records
+	if t.shared.logs != nil {
+		s := &t.shared.logs.settings
+		records = mapping.Records{MaxBytes: s.MaxRecordBytes, EnumerationNumbers: s.EnumerationNumbers, Hexadecimal: s.Hexadecimal}
 	}
+	p := mapping.NewPlan(class, t.shared.Rules, t.kernel != nil, records)
+	t.plans[class.Index] = p
+	t.planBytes += p.Size()
+	// In traces with contexts, or of one process, any event may be the first one of a process.
+	class.Unused = !p.UsesValues(t.shared.Traces) && (t.kernel != nil || !t.hasPID)
 	return p
 }
 
 // ReadEvent makes a log record and a call event from an event, and applies it to the state of its process. nanos is
-// its Unix time.
+// its Unix time. Events of unused classes change nothing.
 func (t *Trace) ReadEvent(e *ctf.Event, packet *ctf.Packet, nanos int64) {
+	if e.Class.Unused {
+		return
+	}
 	p := t.plan(e.Class)
 	var process *Process
 	var thread *kernelThread
@@ -178,6 +190,9 @@ func (t *Trace) ReadEvent(e *ctf.Event, packet *ctf.Packet, nanos int64) {
 	}
 	if p.Kernel.Kind != mapping.KernelNone {
 		t.kernel.follow(&p.Kernel, &e.Values, packet, p.CPU)
+		if thread := t.kernel.runningOn(packet, p.CPU); thread != nil && t.shared.makesNothing() {
+			t.ownerOf(thread, nanos) // the next events of the CPU may be unused
+		}
 	}
 }
 

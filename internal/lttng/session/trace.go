@@ -123,7 +123,9 @@ func streamKey(s lttnglive.Stream) string { return s.Path + "/" + s.Channel }
 func (t *trace) begin(c *ctf.Trace, metadata []byte) {
 	options := merge.Options{
 		MaxDelay: t.env.Settings.MaxDelay, MaxWaiting: t.env.Settings.Limits.WaitingBytes, Stops: true,
-		Resumes: func(e *ctf.Event) bool { return t.processes.Resumes(e) },
+	}
+	if !process.IsOfKernel(c) {
+		options.Resumes = func(e *ctf.Event) bool { return t.processes.Resumes(e) }
 	}
 	if t.damaged != nil {
 		options.Damaged = func(s *merge.Stream, at *merge.Index, err error) { t.damaged(s.Name, at.Offset, err) }

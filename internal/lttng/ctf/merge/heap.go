@@ -93,6 +93,9 @@ func (h *heap) put(k key) {
 	}
 }
 
+// putFirst moves the first stream to the place of its new key, which is not smaller.
+func (h *heap) putFirst(k key) { h.down(0, k) }
+
 // remove removes a stream.
 func (h *heap) remove(number int) {
 	at := h.places[number]

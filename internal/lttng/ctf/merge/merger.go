@@ -157,8 +157,9 @@ func (m *Merger) renumber() {
 // Next returns the next result. It returns Nothing if that is not known yet, and after an error.
 //
 // The steps: (1) while the stream of the last event has another one that is older than all other streams, return
-// that. Otherwise (2) find the head of that stream and its place. (3) Return the results outside the order of time.
-// (4) Return the head of the first stream, or (5) if it has none, wait for it or overtake it.
+// that, or else the event of the stream that is first now. Otherwise (2) find the head of that stream and its place.
+// (3) Return the results outside the order of time. (4) Return the head of the first stream, or (5) if it has none, wait
+// for it or overtake it.
 func (m *Merger) Next() Kind {
 	if s := m.last; m.running && s.reader.Next() {
 		s.read++
@@ -168,9 +169,26 @@ func (m *Merger) Next() Kind {
 			return Event
 		}
 		m.used = false
+		if s.key >= m.Time && m.runNext(s) {
+			return Event
+		}
 		m.updateOrder(s)
 	}
 	return m.next()
+}
+
+// runNext moves a running stream behind its next event, and runs the stream that is first now, if it has an event. It
+// returns false if that needs the other steps.
+func (m *Merger) runNext(s *Stream) bool {
+	m.order.putFirst(key{s.key, s.rank})
+	first := m.streams[m.order.keys[0].rank.number()]
+	if !first.canRun() || first.key < m.Time {
+		return false
+	}
+	m.changeTo(first)
+	m.Time, m.passed, m.used, m.bound = first.key, first.key, true, m.order.second()
+	m.Event = &first.reader.Event
+	return true
 }
 
 // next performs steps 2 to 5 of Next.
@@ -242,7 +260,7 @@ func (m *Merger) returnHead(s *Stream) Kind {
 	}
 	if m.Late {
 		s.late.Count++
-	} else if s.late == nil && len(s.marks) == 0 && s.clock != nil {
+	} else if s.canRun() {
 		m.running, m.bound = true, m.order.second()
 	}
 	return Event

@@ -70,6 +70,12 @@ type Stream struct {
 
 func (s *Stream) behind() bool { return s.late != nil }
 
+// canRun reports whether the stream's head is an event, and the stream may return further ones of the packet without
+// the other steps of Merger.Next.
+func (s *Stream) canRun() bool {
+	return s.head == headEvent && s.late == nil && len(s.marks) == 0 && s.clock != nil
+}
+
 // Packet adds the stream's next packet, without the padding after its content. The bytes belong to the Merger until
 // PacketEnd. The index may be nil. Otherwise the packet must not contradict it.
 func (s *Stream) Packet(packet []byte, index *Index) {

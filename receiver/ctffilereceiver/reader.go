@@ -57,8 +57,8 @@ type reader struct {
 
 // readerLines are the log lines that files can cause very often.
 type readerLines struct {
-	search, identity logline.Seldom
-	skipped          [len(skippedLines)]logline.Seldom
+	search, identity, failed logline.Seldom
+	skipped                  [len(skippedLines)]logline.Seldom
 }
 
 // skippedLines are the log lines about data that is not read.
@@ -95,6 +95,7 @@ func newReader(config *Config, common *common) (*reader, error) {
 		return nil, err
 	}
 	r := &reader{config: config, finder: finder, ended: make(chan struct{}, 1), dirs: map[string]*readTrace{}, stopCollector: terminate, common: common, countRead: func() {}}
+	r.lines.failed.Most = session.SessionsLogged // each trace has its own reason
 	r.settings = recorded.Settings{
 		Once: config.Mode == ModeOnce, MaxDelay: config.MaxDelay, EndAfter: config.EndAfter,
 		MaxPacketBytes: config.Limits.MaxPacketBytes, MaxMetadataBytes: config.Limits.MaxMetadataBytes, MaxStreams: config.Limits.MaxStreams,
@@ -245,7 +246,7 @@ func (r *reader) register(dir string, t *readTrace, isNew bool) {
 func (r *reader) failed(dir string, err error) {
 	r.telemetry.TraceFailed()
 	r.env.Telemetry.BadData(session.BadMetadata)
-	r.logSeldom(&r.lines.identity, fileWords.Unreadable, zap.String("trace", dir), zap.Error(err))
+	r.logSeldom(&r.lines.failed, fileWords.Unreadable, zap.String("trace", dir), zap.Error(err))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dirs[dir] = nil

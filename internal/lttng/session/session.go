@@ -173,8 +173,11 @@ func (s *Session) logFailure(err error, pause time.Duration) {
 		s.recording.health.Failed(err)
 		if since, due := s.lines.badData.Count(now); due {
 			s.interrupted = true
-			s.lines.logger.Error(words.Unreadable,
-				zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause), zap.Int("times_since_last_line", since))
+			again := zap.Duration("again_in", pause)
+			if s.recording.subject.Once {
+				again = zap.Skip()
+			}
+			s.lines.logger.Error(words.Unreadable, zap.String("what", bad.what), zap.Error(bad.err), again, zap.Int("times_since_last_line", since))
 		}
 	case errors.As(err, &refused):
 		s.recording.health.Failed(err)

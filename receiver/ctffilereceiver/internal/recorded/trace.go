@@ -6,6 +6,7 @@ package recorded
 import (
 	"bytes"
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -159,7 +160,7 @@ func (t *Trace) Size() (size int64) {
 // Read returns the bytes of packets that were read.
 func (t *Trace) Read() int64 { return min(t.read.Load(), t.Size()) }
 
-// HasMore reports whether files of a directory have changed since the last session has read them, or are new.
+// HasMore reports whether the last search found files that have changed since the last session has read them, or new ones.
 func (t *Trace) HasMore() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -171,7 +172,8 @@ func (t *Trace) HasMore() bool {
 	return false
 }
 
-// setEnded notes the files that a session has read.
+// setEnded notes the files that a session has read. The next search shows whether there is more: the last one may be from
+// a time before the session has read them.
 func (t *Trace) setEnded(files map[string]*file) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,6 +186,7 @@ func (t *Trace) setEnded(files map[string]*file) {
 	for _, dir := range t.dirs {
 		t.ended[dir] += 0 // a directory without packets
 	}
+	t.states = maps.Clone(t.ended)
 }
 
 // Release releases the last connection, which holds the memory of its session. The session's goroutine calls it at its

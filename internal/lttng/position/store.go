@@ -78,7 +78,7 @@ func (s *Store) Open(ctx context.Context, host component.Host, extensionID, rece
 	}
 	client, err := store.GetClient(ctx, component.KindReceiver, receiver, "")
 	if err != nil {
-		return fmt.Errorf("storage %q: %w", extensionID, err)
+		return fmt.Errorf("storage %q cannot be opened: %w. Two collectors cannot use one directory at the same time", extensionID, err)
 	}
 	order, err := client.Get(ctx, keyOrder)
 	if err == nil && order != nil {

@@ -27,7 +27,8 @@ const prefix = "otelcol_exporter_otlp_json_file_"
 // bed is an exporter of traces with its telemetry and log.
 type bed struct {
 	exporter.Traces
-	factory   *shared
+	factory   *exporters
+	shared    *fileExporter
 	cfg       *Config
 	set       exporter.Settings
 	telemetry *componenttest.Telemetry
@@ -36,7 +37,7 @@ type bed struct {
 
 func newBed(t testing.TB, path string, changes ...func(*Config)) *bed {
 	t.Helper()
-	b := &bed{telemetry: componenttest.NewTelemetry(), cfg: createDefaultConfig().(*Config), factory: &shared{made: map[*Config]*fileExporter{}}}
+	b := &bed{telemetry: componenttest.NewTelemetry(), cfg: createDefaultConfig().(*Config), factory: newExporters()}
 	b.cfg.Path = path
 	for _, change := range changes {
 		change(b.cfg)
@@ -48,8 +49,12 @@ func newBed(t testing.TB, path string, changes ...func(*Config)) *bed {
 	var err error
 	b.Traces, err = b.factory.createTraces(t.Context(), b.set, b.cfg)
 	require.NoError(t, err)
+	another, err := b.factory.Signal(b.set, b.cfg)
+	require.NoError(t, err)
+	b.shared = another.Exporter
+	require.NoError(t, another.Shutdown(t.Context()))
 	t.Cleanup(func() {
-		if len(b.factory.made) > 0 { // the Collector's retries can't be shut down twice
+		if b.factory.Len() > 0 { // the Collector's retries can't be shut down twice
 			require.NoError(t, b.Shutdown(context.Background()))
 		}
 		require.NoError(t, b.telemetry.Shutdown(context.Background()))

@@ -26,23 +26,17 @@ type fileExporter struct {
 	config    *Config
 	logger    *zap.Logger
 	telemetry *metadata.TelemetryBuilder
-	// forget removes the exporter from the shared ones.
-	forget func()
-
-	starting sync.Once
-	startErr error
 	// encoding bounds the hand-overs that are text at the same time to the number of processors,
 	// because texts are several times as large as the data.
 	encoding chan struct{}
 	// refusing is the burst of hand-overs that are refused.
 	refusing logline.Burst
 
-	mu      sync.Mutex
-	file    *recordfile.File
-	signals int // that were made and not shut down
+	mu   sync.Mutex
+	file *recordfile.File
 }
 
-func newFileExporter(set exporter.Settings, config *Config, forget func()) (*fileExporter, error) {
+func newFileExporter(set exporter.Settings, config *Config) (*fileExporter, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(ownmetrics.Of(component.KindExporter, set.ID, set.TelemetrySettings))
 	if err != nil {
 		return nil, err
@@ -51,13 +45,27 @@ func newFileExporter(set exporter.Settings, config *Config, forget func()) (*fil
 		config:    config,
 		logger:    set.Logger,
 		telemetry: telemetry,
-		forget:    forget,
 		encoding:  make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
 	e.file = recordfile.New(config.settings(), recordfile.Observer{
 		Repaired: e.onRepaired, Rotated: e.onRotated, Replaced: e.onReplaced, Unlocked: e.onUnlocked,
 	})
 	return e, nil
+}
+
+// Start opens the file.
+func (e *fileExporter) Start(context.Context, component.Host) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.file.Open()
+}
+
+// Shutdown closes the file.
+func (e *fileExporter) Shutdown(context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.telemetry.Shutdown()
+	return e.file.Close()
 }
 
 // write writes a hand-over as one line. After an error that is not permanent the file has no part

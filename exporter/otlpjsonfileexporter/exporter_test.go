@@ -83,7 +83,7 @@ func TestAllSignalsShareAFileAndItsLinesAreOTLP(t *testing.T) {
 	require.NoError(t, b.ConsumeTraces(ctx, td))
 	require.NoError(t, b.Shutdown(ctx))
 	assert.ErrorContains(t, b.ConsumeTraces(ctx, td), "shut down")
-	assert.Empty(t, b.factory.made, "a reload makes another")
+	assert.Zero(t, b.factory.Len(), "a reload makes another")
 	next := started(t, path)
 	require.NoError(t, next.ConsumeTraces(ctx, td), "a reload continues the file")
 }
@@ -185,7 +185,7 @@ func TestConcurrentHandOversAreEachALine(t *testing.T) {
 
 func TestAHandOverThatMayNotWaitIsRefused(t *testing.T) {
 	b := started(t, newFile(t))
-	e := b.factory.made[b.cfg]
+	e := b.shared
 	for range cap(e.encoding) {
 		e.encoding <- struct{}{}
 	}
@@ -237,7 +237,7 @@ func BenchmarkMarshalTraces(b *testing.B) {
 func TestAHandOverThatIsNoJSONIsRefusedForGood(t *testing.T) {
 	path := newFile(t)
 	b := started(t, path)
-	err := b.factory.made[b.cfg].write(t.Context(), func() ([]byte, error) { return nil, os.ErrInvalid })
+	err := b.shared.write(t.Context(), func() ([]byte, error) { return nil, os.ErrInvalid })
 	require.ErrorIs(t, err, os.ErrInvalid)
 	assert.True(t, consumererror.IsPermanent(err))
 	assert.Empty(t, handOvers(t, path))

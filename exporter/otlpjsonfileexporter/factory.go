@@ -15,12 +15,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/metadata"
+	"github.com/callbraid/callbraid/internal/componentkit/sharedexporter"
 )
 
 // NewFactory makes the factory of the exporter. It also accepts profiles, which pipelines have if
 // the collector's feature gate service.profilesSupport is on.
 func NewFactory() exporter.Factory {
-	all := shared{made: map[*Config]*fileExporter{}}
+	all := newExporters()
 	return xexporter.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
@@ -31,15 +32,26 @@ func NewFactory() exporter.Factory {
 	)
 }
 
+// exporters are the exporters of a factory.
+type exporters struct {
+	sharedexporter.Exporters[*fileExporter]
+}
+
+func newExporters() *exporters {
+	return &exporters{sharedexporter.Exporters[*fileExporter]{Make: func(set exporter.Settings, cfg component.Config) (*fileExporter, error) {
+		return newFileExporter(set, cfg.(*Config))
+	}}}
+}
+
 // options are those of one signal of the exporter.
-func (e *fileExporter) options() []exporterhelper.Option {
-	s := e.newSignal()
+func options(s *sharedexporter.Signal[*fileExporter]) []exporterhelper.Option {
+	e := s.Exporter
 	options := []exporterhelper.Option{
 		exporterhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
 		exporterhelper.WithTimeout(e.config.TimeoutConfig),
 		exporterhelper.WithRetry(e.config.RetryConfig),
-		exporterhelper.WithStart(s.start),
-		exporterhelper.WithShutdown(s.shutdown),
+		exporterhelper.WithStart(s.Start),
+		exporterhelper.WithShutdown(s.Shutdown),
 	}
 	if e.config.QueueConfig.HasValue() {
 		options = append(options, exporterhelper.WithQueue(e.config.QueueConfig))
@@ -57,34 +69,34 @@ func (e *fileExporter) withoutEcho(set exporter.Settings) exporter.Settings {
 	return set
 }
 
-func (s *shared) createTraces(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Traces, error) {
-	e, err := s.exporter(set, cfg.(*Config))
+func (all *exporters) createTraces(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Traces, error) {
+	s, err := all.Signal(set, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return exporterhelper.NewTraces(ctx, e.withoutEcho(set), cfg, e.consumeTraces, e.options()...)
+	return exporterhelper.NewTraces(ctx, s.Exporter.withoutEcho(set), cfg, s.Exporter.consumeTraces, options(s)...)
 }
 
-func (s *shared) createLogs(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Logs, error) {
-	e, err := s.exporter(set, cfg.(*Config))
+func (all *exporters) createLogs(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Logs, error) {
+	s, err := all.Signal(set, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return exporterhelper.NewLogs(ctx, e.withoutEcho(set), cfg, e.consumeLogs, e.options()...)
+	return exporterhelper.NewLogs(ctx, s.Exporter.withoutEcho(set), cfg, s.Exporter.consumeLogs, options(s)...)
 }
 
-func (s *shared) createMetrics(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Metrics, error) {
-	e, err := s.exporter(set, cfg.(*Config))
+func (all *exporters) createMetrics(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Metrics, error) {
+	s, err := all.Signal(set, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return exporterhelper.NewMetrics(ctx, e.withoutEcho(set), cfg, e.consumeMetrics, e.options()...)
+	return exporterhelper.NewMetrics(ctx, s.Exporter.withoutEcho(set), cfg, s.Exporter.consumeMetrics, options(s)...)
 }
 
-func (s *shared) createProfiles(ctx context.Context, set exporter.Settings, cfg component.Config) (xexporter.Profiles, error) {
-	e, err := s.exporter(set, cfg.(*Config))
+func (all *exporters) createProfiles(ctx context.Context, set exporter.Settings, cfg component.Config) (xexporter.Profiles, error) {
+	s, err := all.Signal(set, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return xexporterhelper.NewProfiles(ctx, e.withoutEcho(set), cfg, e.consumeProfiles, e.options()...)
+	return xexporterhelper.NewProfiles(ctx, s.Exporter.withoutEcho(set), cfg, s.Exporter.consumeProfiles, options(s)...)
 }

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/exporter/perfettoexporter/internal/metadatatest"
+	"github.com/callbraid/callbraid/internal/componentkit/sharedexporter"
 	"github.com/callbraid/callbraid/internal/testkit/perfettofile"
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
@@ -25,7 +26,8 @@ const prefix = "otelcol_exporter_perfetto_"
 
 // bed is an exporter with its telemetry and log.
 type bed struct {
-	*signal
+	*perfetto
+	signal    *sharedexporter.Signal[*perfetto]
 	telemetry *componenttest.Telemetry
 	log       *observer.ObservedLogs
 }
@@ -42,11 +44,12 @@ func newBed(t testing.TB, path string, changes ...func(*Config)) *bed {
 	set := metadatatest.NewSettings(b.telemetry)
 	core, log := observer.New(zap.DebugLevel)
 	set.Logger, b.log = zap.New(core), log
-	e, err := newPerfetto(set, cfg, func() {})
+	var err error
+	b.signal, err = newExporters().Signal(set, cfg)
 	require.NoError(t, err)
-	b.signal = e.newSignal()
+	b.perfetto = b.signal.Exporter
 	t.Cleanup(func() {
-		require.NoError(t, b.shutdown(context.Background()))
+		require.NoError(t, b.signal.Shutdown(context.Background()))
 		require.NoError(t, b.telemetry.Shutdown(context.Background()))
 	})
 	return b
@@ -55,7 +58,7 @@ func newBed(t testing.TB, path string, changes ...func(*Config)) *bed {
 func started(t testing.TB, path string, changes ...func(*Config)) *bed {
 	t.Helper()
 	b := newBed(t, path, changes...)
-	require.NoError(t, b.start(t.Context(), componenttest.NewNopHost()))
+	require.NoError(t, b.signal.Start(t.Context(), componenttest.NewNopHost()))
 	return b
 }
 

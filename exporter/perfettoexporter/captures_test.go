@@ -156,7 +156,7 @@ func TestFilesHaveTheSpansOfCaptures(t *testing.T) {
 			for _, td := range traces {
 				require.NoError(t, b.consumeTraces(t.Context(), td))
 			}
-			require.NoError(t, b.shutdown(t.Context()))
+			require.NoError(t, b.signal.Shutdown(t.Context()))
 			read, err := perfettofile.Open(path)
 			require.NoError(t, err)
 			got := drawnSlices(t, read)

@@ -41,20 +41,16 @@ type perfetto struct {
 	config    *Config
 	logger    *zap.Logger
 	telemetry *metadata.TelemetryBuilder
-	forget    func()
 	now       func() time.Time
 
-	starting sync.Once
-	startErr error
 	// done ends the goroutine that flushes, and flushing waits for its end.
 	done     chan struct{}
 	flushing sync.WaitGroup
 
-	mu      sync.Mutex // of all below
-	signals int        // that were made and not shut down
-	file    *recordfile.File
-	writer  *tracefile.Writer
-	reader  reader
+	mu     sync.Mutex // of all below
+	file   *recordfile.File
+	writer *tracefile.Writer
+	reader reader
 	// over is why no chunk can be written before a new file begins, which failed before.
 	over string
 	// since is when the file got its first chunk.
@@ -69,12 +65,12 @@ type perfetto struct {
 	overlapping int64
 }
 
-func newPerfetto(set exporter.Settings, config *Config, forget func()) (*perfetto, error) {
+func newPerfetto(set exporter.Settings, config *Config) (*perfetto, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(ownmetrics.Of(component.KindExporter, set.ID, set.TelemetrySettings))
 	if err != nil {
 		return nil, err
 	}
-	e := &perfetto{config: config, logger: set.Logger, telemetry: telemetry, forget: forget, now: time.Now, done: make(chan struct{})}
+	e := &perfetto{config: config, logger: set.Logger, telemetry: telemetry, now: time.Now, done: make(chan struct{})}
 	e.writer = tracefile.NewWriter(config.MaxTracks, config.MaxCounters)
 	e.reader.writer = e.writer
 	e.file = recordfile.New(config.settings(), recordfile.Observer{
@@ -83,8 +79,8 @@ func newPerfetto(set exporter.Settings, config *Config, forget func()) (*perfett
 	return e, nil
 }
 
-// open opens the file. An earlier file is renamed, because its tracks have the numbers of the new one's.
-func (e *perfetto) open() error {
+// Start opens the file. An earlier file is renamed, because its tracks have the numbers of the new one's.
+func (e *perfetto) Start(context.Context, component.Host) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.file.Open(); err != nil {
@@ -98,8 +94,8 @@ func (e *perfetto) open() error {
 	return nil
 }
 
-// close writes the last chunk, and closes the file.
-func (e *perfetto) close() error {
+// Shutdown writes the last chunk, and closes the file.
+func (e *perfetto) Shutdown(context.Context) error {
 	close(e.done)
 	e.flushing.Wait()
 	e.mu.Lock()

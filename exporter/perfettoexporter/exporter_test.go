@@ -41,7 +41,7 @@ func TestAnEarlierFileIsKeptAtTheStart(t *testing.T) {
 	for n := range byte(3) {
 		b := started(t, path, slow)
 		require.NoError(t, b.consumeTraces(t.Context(), message("shop", span(n+1, 0, 10, 20))))
-		require.NoError(t, b.shutdown(t.Context()))
+		require.NoError(t, b.signal.Shutdown(t.Context()))
 	}
 	assert.ElementsMatch(t, []string{"b", "c", "d"}, names(t, path))
 	assert.Len(t, files(t, path), 3)
@@ -54,7 +54,7 @@ func TestATornFileIsRepairedAtTheStart(t *testing.T) {
 		require.NoError(t, b.consumeTraces(t.Context(), message("shop", span(n+1, 0, 10, 20))))
 		b.flushed()
 	}
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, content[:len(content)-7], 0o600))
@@ -62,7 +62,7 @@ func TestATornFileIsRepairedAtTheStart(t *testing.T) {
 	b = started(t, path, slow)
 	assert.Equal(t, "Cut a torn chunk off the end of the file. The process that wrote it ended before the chunk was whole", b.log.All()[0].Message)
 	assert.NotZero(t, b.counts(t)["repaired_bytes"])
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
 	read, err := perfettofile.Open(files(t, path)[0])
 	require.NoError(t, err)
 	assert.Len(t, read.Slices, 1)
@@ -72,14 +72,14 @@ func TestAFileOfAnotherProgramIsNotTouched(t *testing.T) {
 	path := newFile(t)
 	require.NoError(t, os.WriteFile(path, []byte("{}\n"), 0o600))
 	b := newBed(t, path)
-	err := b.start(t.Context(), nil)
+	err := b.signal.Start(t.Context(), nil)
 	require.ErrorContains(t, err, "belongs to another program")
 	require.ErrorContains(t, err, path)
 }
 
 func TestAMissingDirectoryIsAnErrorWithARemedy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none", "spans.perfetto-trace")
-	require.ErrorContains(t, newBed(t, path).start(t.Context(), nil), "create the directory "+filepath.Dir(path)+", or set create_directory to true")
+	require.ErrorContains(t, newBed(t, path).signal.Start(t.Context(), nil), "create the directory "+filepath.Dir(path)+", or set create_directory to true")
 	started(t, path, func(c *Config) { c.CreateDirectory = true })
 }
 
@@ -101,7 +101,7 @@ func TestFilesAreRotatedBySizeAndOpenAlone(t *testing.T) {
 		}
 		require.NoError(t, b.consumeTraces(t.Context(), td))
 	}
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
 	all := files(t, path)
 	require.Greater(t, len(all), 2)
 	for _, file := range all {
@@ -143,7 +143,7 @@ func TestTooManyTracksBeginANewFile(t *testing.T) {
 		require.NoError(t, b.consumeTraces(t.Context(), message("shop", span(1, 0, 10, 20, inThread(int64(n), "t")))))
 		b.flushed()
 	}
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
 	assert.Len(t, names(t, path), 40)
 	for _, read := range readAll(t, path) {
 		assert.LessOrEqual(t, len(read.Tracks), 10)
@@ -193,7 +193,7 @@ func TestWhileNoNewFileCanBeBegunNothingGrows(t *testing.T) {
 	assert.EqualValues(t, 100, b.counts(t)["dropped_slices"])
 	require.NoError(t, os.Mkdir(filepath.Dir(path), 0o700))
 	write("last", 1)
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
 	read := readAll(t, path)
 	require.Len(t, read, 1)
 	require.Len(t, read[0].Slices, 1)
@@ -213,7 +213,7 @@ func TestSpansThatOtherProgramsOrder(t *testing.T) {
 			path := newFile(t)
 			b := started(t, path, slow)
 			require.NoError(t, b.consumeTraces(t.Context(), message("shop", test...)))
-			require.NoError(t, b.shutdown(t.Context()))
+			require.NoError(t, b.signal.Shutdown(t.Context()))
 			depths := map[string]int{}
 			for _, s := range readAll(t, path)[0].Slices {
 				depths[s.Name] = s.Depth
@@ -243,7 +243,7 @@ func TestACallOfAnotherServiceAndALinkAreFlows(t *testing.T) {
 		s.Links().At(0).Attributes().PutStr("callbraid.link", "continuation")
 	}
 	require.NoError(t, b.consumeTraces(t.Context(), message("cut", span(5, 0, 80, 90, cut), span(6, 0, 75, 95))))
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
 	flows := map[string][]uint64{}
 	for _, s := range readAll(t, path)[0].Slices {
 		flows[s.Name] = s.Flows
@@ -274,7 +274,7 @@ func TestErrorsAndTruncatedCallsAreVisible(t *testing.T) {
 		s.Attributes().PutStr("callbraid.truncated", "discarded")
 		s.Attributes().PutEmptyMap("nested").PutEmptySlice("list").AppendEmpty().SetInt(7)
 	}))))
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
 	read := readAll(t, path)[0]
 	s := read.Slices[0]
 	assert.Equal(t, []string{"truncated", "error"}, s.Categories)
@@ -293,7 +293,7 @@ func TestTimesThatReadersDoNotAcceptAreCounted(t *testing.T) {
 	require.NoError(t, b.consumeTraces(t.Context(), message("shop",
 		span(1, 0, 0, 20), span(2, 0, 1<<63, 1<<63+1), span(3, 0, 10, 1<<63),
 		span(4, 0, 10, 20, func(s ptrace.Span) { s.Events().AppendEmpty().SetTimestamp(1 << 63) }))))
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
 	assert.Equal(t, []string{"e"}, names(t, path))
 	assert.EqualValues(t, 4, b.counts(t)["invalid_times"])
 }
@@ -301,13 +301,13 @@ func TestTimesThatReadersDoNotAcceptAreCounted(t *testing.T) {
 func TestAFileIsForOneExporter(t *testing.T) {
 	path := newFile(t)
 	started(t, path)
-	require.ErrorContains(t, newBed(t, path).start(t.Context(), nil), "another exporter or collector writes to "+path)
+	require.ErrorContains(t, newBed(t, path).signal.Start(t.Context(), nil), "another exporter or collector writes to "+path)
 }
 
 func TestAShutdownIsSafeTwiceAndWithoutAStart(t *testing.T) {
 	b := newBed(t, filepath.Join(t.TempDir(), "none.perfetto-trace"))
-	require.NoError(t, b.shutdown(t.Context()))
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
 }
 
 func TestConfigurationsNameFieldAndRemedy(t *testing.T) {

@@ -12,11 +12,12 @@ import (
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
 	"github.com/callbraid/callbraid/exporter/perfettoexporter/internal/metadata"
+	"github.com/callbraid/callbraid/internal/componentkit/sharedexporter"
 )
 
 // NewFactory makes the factory of the exporter.
 func NewFactory() exporter.Factory {
-	all := shared{made: map[*Config]*perfetto{}}
+	all := newExporters()
 	return exporter.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
@@ -26,37 +27,47 @@ func NewFactory() exporter.Factory {
 	)
 }
 
+// exporters are the exporters of a factory.
+type exporters struct {
+	sharedexporter.Exporters[*perfetto]
+}
+
+func newExporters() *exporters {
+	return &exporters{sharedexporter.Exporters[*perfetto]{Make: func(set exporter.Settings, cfg component.Config) (*perfetto, error) {
+		return newPerfetto(set, cfg.(*Config))
+	}}}
+}
+
 // options are those of one signal. There is no queue, because the exporter refuses nothing and needs little time.
-func (e *perfetto) options() []exporterhelper.Option {
-	s := e.newSignal()
+func options(s *sharedexporter.Signal[*perfetto]) []exporterhelper.Option {
 	return []exporterhelper.Option{
 		exporterhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
 		exporterhelper.WithTimeout(exporterhelper.TimeoutConfig{Timeout: 0}),
-		exporterhelper.WithStart(s.start),
-		exporterhelper.WithShutdown(s.shutdown),
+		exporterhelper.WithStart(s.Start),
+		exporterhelper.WithShutdown(s.Shutdown),
 	}
 }
 
-func (s *shared) createTraces(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Traces, error) {
-	e, err := s.exporter(set, cfg.(*Config))
+func (all *exporters) createTraces(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Traces, error) {
+	s, err := all.Signal(set, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return exporterhelper.NewTraces(ctx, set, cfg, e.consumeTraces, e.options()...)
+	return exporterhelper.NewTraces(ctx, set, cfg, s.Exporter.consumeTraces, options(s)...)
 }
 
-func (s *shared) createMetrics(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Metrics, error) {
-	e, err := s.exporter(set, cfg.(*Config))
+func (all *exporters) createMetrics(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Metrics, error) {
+	s, err := all.Signal(set, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return exporterhelper.NewMetrics(ctx, set, cfg, e.consumeMetrics, e.options()...)
+	return exporterhelper.NewMetrics(ctx, set, cfg, s.Exporter.consumeMetrics, options(s)...)
 }
 
-func (s *shared) createLogs(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Logs, error) {
-	e, err := s.exporter(set, cfg.(*Config))
+func (all *exporters) createLogs(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Logs, error) {
+	s, err := all.Signal(set, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return exporterhelper.NewLogs(ctx, set, cfg, e.consumeLogs, e.options()...)
+	return exporterhelper.NewLogs(ctx, set, cfg, s.Exporter.consumeLogs, options(s)...)
 }

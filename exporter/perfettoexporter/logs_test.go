@@ -68,7 +68,7 @@ func TestLogRecordsAreInstantsOfTheirThread(t *testing.T) {
 		func(plog.LogRecord) {}, // without a time
 	)))
 	require.NoError(t, b.consumeTraces(t.Context(), message("shop", span(1, 0, 10, 20, inThread(7, "worker")))))
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
 
 	all := byName(t, path)
 	log := all["Cart is empty"]

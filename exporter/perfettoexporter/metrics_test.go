@@ -104,7 +104,7 @@ func TestMetricsAreCountersOfTheirProcess(t *testing.T) {
 			p.SetSum(100)
 		},
 	)))
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
 	assert.Equal(t, []string{
 		"shop: duration count [] 12: 3",
 		"shop: duration sum [s] 12: 0.25",
@@ -143,7 +143,7 @@ func TestValuesOfFurtherCountersAreCounted(t *testing.T) {
 	for range 2 {
 		require.NoError(t, b.consumeMetrics(t.Context(), metricsOf("shop", gauges)))
 	}
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
 	counts := b.counts(t)
 	assert.Len(t, values(t, path), 6)
 	assert.EqualValues(t, 34, counts["dropped_values{reason=max_counters}"], "%v", counts)

@@ -52,7 +52,7 @@ func TestFilesOfAnySizeNeedTheSameMemory(t *testing.T) {
 			}
 		}
 	})
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
 	t.Logf("resident memory: at most %d MiB in the first half, and %d MiB in the second", half[0]/mib, half[1]/mib)
 	assert.LessOrEqual(t, half[1], half[0]+16*mib)
 

@@ -5,7 +5,6 @@ package test
 
 import (
 	"encoding/json"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -99,35 +98,37 @@ func stacksOfSpeedscope(t *testing.T, path string) map[string]map[string]int64 {
 type tracedCall struct {
 	name          string
 	start, length int64
-	failed        bool
 }
 
-// isTraceOf fails unless a download is one of the traces of a capture, with all its calls.
+// isTraceOf fails unless a file of speedscope is one of the traces of a capture, with all its calls.
 func isTraceOf(t *testing.T, capture, path string) {
 	t.Helper()
 	var file struct {
-		TraceEvents []struct {
-			Ph, Name string
-			Pid, Tid int64
-			Ts, Dur  float64
-			Args     struct {
-				Name  string
-				Error bool
+		Shared   struct{ Frames []struct{ Name string } }
+		Profiles []struct {
+			Name   string
+			Events []struct {
+				Type  string
+				Frame int
+				At    int64
 			}
 		}
 	}
 	readJSON(t, path, &file)
-	nanos := func(micros float64) int64 { return int64(math.Round(1000 * micros)) }
-	got, called := map[tracedCall]int{}, map[string]string{}
-	for _, e := range file.TraceEvents {
-		if e.Ph == "M" {
-			called[e.Name] = e.Args.Name
+	require.Len(t, file.Profiles, 1, "the trace has one thread")
+	assert.Regexp(t, "^"+capture+` \(.+\): main$`, file.Profiles[0].Name, "with its instance")
+	got := map[tracedCall]int{}
+	var open []int64
+	for _, e := range file.Profiles[0].Events {
+		if e.Type == "O" {
+			open = append(open, e.At)
 			continue
 		}
-		got[tracedCall{e.Name, nanos(e.Ts), nanos(e.Dur), e.Args.Error}]++
+		start := open[len(open)-1]
+		open = open[:len(open)-1]
+		got[tracedCall{strings.TrimSuffix(file.Shared.Frames[e.Frame].Name, " (truncated)"), start, e.At - start}]++
 	}
-	assert.Regexp(t, "^"+capture+` \(.+\)$`, called["process_name"], "with its instance")
-	assert.Equal(t, "main", called["thread_name"])
+	require.Empty(t, open)
 	require.Greater(t, len(got), 1_000)
 
 	traces := map[int64][]*reference.Span{}
@@ -138,7 +139,7 @@ func isTraceOf(t *testing.T, capture, path string) {
 		start := slices.MinFunc(spans, func(a, b *reference.Span) int { return int(a.Start - b.Start) }).Start
 		want := map[tracedCall]int{}
 		for _, s := range spans {
-			want[tracedCall{reference.Qualified(s.Function), s.Start - start, s.End - s.Start, s.Unwound}]++
+			want[tracedCall{reference.Qualified(s.Function), s.Start - start, s.End - s.Start}]++
 		}
 		if assert.ObjectsAreEqual(want, got) {
 			return

@@ -34,7 +34,7 @@ func TestPerfettoFilesHaveAllCallsAfterAKill(t *testing.T) {
 	start := func(agents string) *kit.Collector {
 		return kit.Start(t, shipped(t, "perfetto.yaml", map[string]string{
 			"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:8765": agents,
-			"endpoint: localhost:4317": testkit.Address(t), "endpoint: localhost:8889": testkit.Address(t),
+			"endpoint: localhost:4317": testkit.Address(t), "endpoint: localhost:8889": testkit.Address(t), "endpoint: localhost:4040": testkit.Address(t),
 		}), "CALLBRAID_DATA="+data)
 	}
 	agents := testkit.Address(t)

@@ -59,11 +59,13 @@ type Config struct {
 	// size.
 	MaxKeptWindows     int `mapstructure:"max_kept_windows"`
 	MaxKeptWindowNodes int `mapstructure:"max_kept_window_nodes"`
+	// TraceFiles is the path of an exporter perfetto. The pages offer its files for download. Empty: none.
+	TraceFiles string `mapstructure:"trace_files"`
 	// Traces configures the kept spans.
 	Traces TracesConfig `mapstructure:"traces"`
 }
 
-// TracesConfig configures the spans that are kept as they arrived.
+// TracesConfig configures the spans that are kept as they arrived, for the time view of a trace.
 type TracesConfig struct {
 	// MaxSpans is the number of kept spans, the latest ones; 0: none.
 	MaxSpans int `mapstructure:"max_spans"`

@@ -100,7 +100,7 @@ func TestAPageWithoutFreeMemoryIsRefused(t *testing.T) {
 	b.fold("shop", 0, 1000)
 	address := "http://" + b.server.address.String()
 	paths := []string{"/", "/services/shop/", "/services/shop/ui/flamegraph", "/services/shop/profile.pb.gz", "/services/shop/profile.folded?seconds=1",
-		"/traces/01000000000000000000000000000000.json"}
+		"/traces/01000000000000000000000000000000.speedscope.json"}
 	for _, path := range paths {
 		status, text := get(t, address+path)
 		require.Equal(t, http.StatusOK, status, "%s: %s", path, text)

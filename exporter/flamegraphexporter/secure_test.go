@@ -156,7 +156,7 @@ var everyPage = []string{
 	"GET /services/shop/ui/top", "GET /services/shop/ui/peek", "GET /services/shop/ui/download",
 	"GET /services/shop/profile.pb.gz", "GET /services/shop/profile.folded", "GET /services/shop/profile.speedscope.json",
 	"GET /services/shop/profile.pb.gz?seconds=1", "GET /services/shop/profiles/samples/count/", "GET /windows/1/",
-	"GET /traces/01000000000000000000000000000000.json", "POST /windows", "POST /reset", "GET /nothing",
+	"GET /traces/01000000000000000000000000000000.speedscope.json", "POST /windows", "POST /reset", "GET /nothing",
 }
 
 func TestAnAuthenticatorGuardsEveryPage(t *testing.T) {

@@ -61,6 +61,7 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 
 		MaxKeptWindows:     g.config.MaxKeptWindows,
 		MaxKeptWindowNodes: g.config.MaxKeptWindowNodes,
+		TraceFiles:         g.config.TraceFiles,
 
 		Reserve: g.forPage,
 		Kept:    g.memory.ask,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package treeformat writes call trees and kept traces as files for other programs: profiles of
-// pprof, folded stacks, speedscope's files, and Chrome's trace events, which Perfetto reads.
+// pprof, folded stacks, and speedscope's files.
 //
 // It knows the formats and their limits. It knows no server, and no source of trees. Names are from
 // telemetry and can be any text: see [Printable]. Formats with a stack for each path also grow with

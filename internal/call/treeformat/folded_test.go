@@ -51,5 +51,5 @@ func TestAFailedWriteOfFoldedStacksIsAnError(t *testing.T) {
 	assert.ErrorIs(t, WriteFolded(&full{}, shop()), errFull)
 	assert.ErrorIs(t, WriteSpeedscope(&full{}, shop()), errFull)
 	id, spans := checkout()
-	assert.ErrorIs(t, WriteChromeTrace(&full{}, id, spans), errFull)
+	assert.ErrorIs(t, WriteSpeedscopeTrace(&full{}, id, spans), errFull)
 }

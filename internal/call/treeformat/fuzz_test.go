@@ -44,9 +44,5 @@ func FuzzNames(f *testing.F) {
 		spans := []calltree.KeptSpan{{Function: function, Service: service, File: file, ThreadName: file}}
 		require.NoError(t, WriteSpeedscopeTrace(&b, calltree.TraceID{}, spans))
 		assert.True(t, json.Valid(b.Bytes()) && utf8.Valid(b.Bytes()))
-
-		b.Reset()
-		require.NoError(t, WriteChromeTrace(&b, calltree.TraceID{}, spans))
-		assert.True(t, json.Valid(b.Bytes()) && utf8.Valid(b.Bytes()))
 	})
 }

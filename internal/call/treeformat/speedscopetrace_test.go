@@ -9,12 +9,28 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
+
+// checkout is a trace of two services. Its threads have an ID, only a name, or neither.
+func checkout() (calltree.TraceID, []calltree.KeptSpan) {
+	at := func(micros int64) int64 { return started.Add(time.Duration(micros) * time.Microsecond).UnixNano() }
+	return calltree.TraceID{0xab, 15: 1}, []calltree.KeptSpan{
+		// Spans arrive when they end: children first.
+		{ID: calltree.SpanID{3}, Parent: calltree.SpanID{2}, Service: "shop", Function: "Price.of", Thread: 7, ThreadName: "worker", Start: at(20), End: at(30)},
+		{ID: calltree.SpanID{2}, Parent: calltree.SpanID{1}, Service: "shop", Function: "Cart.add", File: "Cart.java", Line: 40, Thread: 7, ThreadName: "worker", Start: at(10), End: at(60), Error: true},
+		{ID: calltree.SpanID{4}, Parent: calltree.SpanID{1}, Service: "shop", Function: "log", ThreadName: "logger", Start: at(15), End: at(15) + 7},
+		{ID: calltree.SpanID{1}, Service: "shop", Function: "Main.main", Thread: 7, ThreadName: "main", Start: at(0), End: at(100), Truncated: true},
+		{ID: calltree.SpanID{6}, Parent: calltree.SpanID{2}, Service: "stock", Function: "reserve", Start: at(30), End: at(50)},
+		{ID: calltree.SpanID{7}, Parent: calltree.SpanID{2}, Service: "stock", Function: "reserve", Start: at(40), End: at(55)},
+		{ID: calltree.SpanID{8}, Parent: calltree.SpanID{2}, Service: "stock", Function: "ended before it began", Thread: 9, Start: at(70), End: at(65)},
+	}
+}
 
 func speedscopeTrace(t *testing.T, id calltree.TraceID, spans []calltree.KeptSpan) []byte {
 	t.Helper()
@@ -36,6 +52,17 @@ func TestASpeedscopeTraceHasAProfileForEachThread(t *testing.T) {
 		assert.EqualValues(t, 100_000, p.EndValue, "the time axis is that of the trace")
 	}
 	assert.Equal(t, []string{"shop: main (7)", "shop: logger", "stock: calls", "stock: calls", "stock: thread 9"}, names)
+}
+
+func TestInstancesOfAServiceHaveProfilesOfTheirOwn(t *testing.T) {
+	span := calltree.KeptSpan{Service: "shop", Function: "f", Thread: 1, Start: 10, End: 20}
+	first, second := span, span
+	first.Instance, second.Instance = "pod-1", "pod-2"
+	var names []string
+	for _, p := range nested(t, speedscopeTrace(t, calltree.TraceID{}, []calltree.KeptSpan{first, second})) {
+		names = append(names, p.Name)
+	}
+	assert.Equal(t, []string{"shop (pod-1): thread 1", "shop (pod-2): thread 1"}, names)
 }
 
 func TestASpeedscopeTraceOfHostileNames(t *testing.T) {

@@ -16,7 +16,8 @@
 //	                                        profile.folded and profile.speedscope.json
 //	/services/NAME/profiles/TYPE/UNIT/...   the same for profiles instead of calls
 //	/windows/NUMBER/...                     the same for a collected window
-//	/traces/ID.json                         a trace, for Perfetto; also ID.speedscope.json
+//	/traces/ID.speedscope.json              a trace of kept spans
+//	/files/NAME                             a trace file of an exporter perfetto
 //	/compare?before=TREE&after=TREE         two of these trees compared, by the addresses of their pages
 //	/speedscope/#profileURL=FILE            speedscope with one of these files
 //	POST /windows                           collects a window

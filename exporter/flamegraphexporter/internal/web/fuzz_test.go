@@ -18,7 +18,7 @@ func FuzzRequest(f *testing.F) {
 	for _, target := range []string{
 		"/", "/services/shop/", "/services/shop/ui/flamegraph", "/services/shop/ui/top?f=Main&i=Price&h=x&s=y&p=Main.*",
 		"/services/shop/profile.folded?seconds=", "/services/shop/profile.pb.gz?f=(", "/services/shop/ui/flamegraph?si=calls&g=lines",
-		"/services/shop/?node=1&depth=-1", "/traces/01000000000000000000000000000000.json", "/windows/1/", "/compare?before=services/shop/&after=services/shop/&by=call&at=1", "/services/%73hop/ui/peek?f=%28",
+		"/services/shop/?node=1&depth=-1", "/traces/01000000000000000000000000000000.speedscope.json", "/windows/1/", "/compare?before=services/shop/&after=services/shop/&by=call&at=1", "/services/%73hop/ui/peek?f=%28",
 	} {
 		f.Add(target, "")
 	}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/speedscope"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
 // Options are the handler's settings and surroundings.
@@ -25,6 +26,8 @@ type Options struct {
 	// MaxKeptWindows is the number of windows that are kept for the pages, and MaxKeptWindowNodes
 	// the number of their paths together. Both are above 0.
 	MaxKeptWindows, MaxKeptWindowNodes int
+	// TraceFiles is the path of the trace files that the pages offer; empty: none.
+	TraceFiles string
 	// Reserve reserves memory for a response, in bytes, or fails if there is none; nil: there always
 	// is. It calls leave in another goroutine if the response must end. release frees the memory.
 	Reserve func(bytes int64, leave func()) (release func(), err error)
@@ -44,6 +47,9 @@ type Handler struct {
 	// number of responses without memory.
 	shedWindows, refusedPages atomic.Int64
 	starts, pages, downloads  turns
+	fileDownloads             turns
+	// unlisted are lists of trace files that could not be made.
+	unlisted logline.Seldom
 	// sent is the memory of pages that are being sent, in bytes.
 	sent  atomic.Int64
 	serve http.Handler
@@ -51,7 +57,10 @@ type Handler struct {
 
 // New is a handler of all pages.
 func New(trees Trees, options Options) *Handler {
-	h := &Handler{trees: trees, options: options, starts: make(turns, mostPages), pages: make(turns, mostPages), downloads: make(turns, mostDownloads)}
+	h := &Handler{
+		trees: trees, options: options, starts: make(turns, mostPages), pages: make(turns, mostPages), downloads: make(turns, mostDownloads),
+		fileDownloads: make(turns, mostTraceFileDownloads),
+	}
 	h.serve = guarded(&h.options, h.routes())
 	return h
 }
@@ -72,6 +81,7 @@ func (h *Handler) routes() *http.ServeMux {
 	mux.HandleFunc("GET /{$}", h.overview)
 	mux.HandleFunc("GET /style.css", serveStyle)
 	mux.HandleFunc("GET /traces/{file}", h.trace)
+	mux.HandleFunc("GET /files/{file}", h.traceFile)
 	mux.Handle("GET "+speedscopePath, speedscope.Handler(speedscopePath))
 	mux.HandleFunc("GET /compare", h.compare)
 	mux.HandleFunc("POST /windows", h.collectWindow)

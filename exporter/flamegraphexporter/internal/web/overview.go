@@ -35,5 +35,7 @@ func (h *Handler) makeOverview(ctx context.Context) (*bytes.Buffer, error) {
 		Title    string
 		Services []calltree.Service
 		Notes    []string
-	}{"./", "Services", h.trees.Services(), notes(h.trees.Counters())})
+
+		TraceFiles *traceFiles
+	}{"./", "Services", h.trees.Services(), notes(h.trees.Counters()), h.listTraceFiles("./")})
 }

@@ -134,7 +134,6 @@ func TestAllLinksAndFormsOfPagesWork(t *testing.T) {
 				"/services/" + segment(name) + "/profile.pb.gz",
 				"/services/" + segment(name) + "/profiles/" + segment(name) + "/" + segment(name+"s") + "/ui/flamegraph",
 				"/windows/1/profile.speedscope.json",
-				"/traces/01000000000000000000000000000000.json",
 				"/compare?" + url.Values{"before": {"windows/1/"}, "after": {"windows/1/"}, "by": {"time"}, "scale": {"real"}}.Encode(),
 			} {
 				assert.True(t, c.seen[want], "%s is found", want)

@@ -57,38 +57,39 @@ func post(h http.Handler, target string, form url.Values, header http.Header) *h
 func TestUnknownAddressesAndMethodsAreRefused(t *testing.T) {
 	h := serve(playing("shop", "f"))
 	for target, want := range map[string]int{
-		"/nothing":                                      http.StatusNotFound,
-		"/services/nobody/":                             http.StatusNotFound,
-		"/services/nobody/ui/flamegraph":                http.StatusNotFound,
-		"/services/nobody/profile.pb.gz":                http.StatusNotFound,
-		"/services/shop/profiles/a/b/ui/top":            http.StatusNotFound,
-		"/services/shop/ui/graph":                       http.StatusNotFound,
-		"/services/shop/ui/source?f=main":               http.StatusNotFound,
-		"/services/shop/ui/disasm?f=main":               http.StatusNotFound,
-		"/services/shop/ui/saveconfig?config=a":         http.StatusNotFound,
-		"/services/shop/ui/deleteconfig":                http.StatusNotFound,
-		"/services/shop/ui/..%2fflamegraph":             http.StatusNotFound,
-		"/windows/1/":                                   http.StatusNotFound,
-		"/windows/0/":                                   http.StatusNotFound,
-		"/windows/x/profile.pb.gz":                      http.StatusNotFound,
-		"/windows/99999999999999999999/":                http.StatusNotFound,
-		"/traces/02000000000000000000000000000000.json": http.StatusNotFound,
-		"/traces/..%2f..%2fetc%2fpasswd":                http.StatusBadRequest,
-		"/traces/0100000000000000000000000000000.json":  http.StatusBadRequest,
-		"/traces/0x000000000000000000000000000000.json": http.StatusBadRequest,
-		"/pages/tree.html":                              http.StatusNotFound,
-		"/style.css":                                    http.StatusOK,
-		"/reset":                                        http.StatusMethodNotAllowed,
-		"/windows":                                      http.StatusMethodNotAllowed,
-		"/?" + strings.Repeat("a", maxQuery+1):          http.StatusRequestURITooLong,
-		"/services/shop/profile.pb.gz?seconds=0":        http.StatusBadRequest,
-		"/services/shop/profile.pb.gz?seconds=601":      http.StatusBadRequest,
-		"/services/shop/profile.pb.gz?seconds=x":        http.StatusBadRequest,
-		"/services/shop/ui/flamegraph?f=(":              http.StatusBadRequest,
-		"/services/shop/ui/top?i=(":                     http.StatusBadRequest,
-		"/services/shop/ui/top?h=(":                     http.StatusBadRequest,
-		"/services/shop/ui/flamegraph?si=nothing":       http.StatusBadRequest,
-		"/services/shop/ui/top?g=nothing":               http.StatusBadRequest,
+		"/nothing":                                                 http.StatusNotFound,
+		"/services/nobody/":                                        http.StatusNotFound,
+		"/services/nobody/ui/flamegraph":                           http.StatusNotFound,
+		"/services/nobody/profile.pb.gz":                           http.StatusNotFound,
+		"/services/shop/profiles/a/b/ui/top":                       http.StatusNotFound,
+		"/services/shop/ui/graph":                                  http.StatusNotFound,
+		"/services/shop/ui/source?f=main":                          http.StatusNotFound,
+		"/services/shop/ui/disasm?f=main":                          http.StatusNotFound,
+		"/services/shop/ui/saveconfig?config=a":                    http.StatusNotFound,
+		"/services/shop/ui/deleteconfig":                           http.StatusNotFound,
+		"/services/shop/ui/..%2fflamegraph":                        http.StatusNotFound,
+		"/windows/1/":                                              http.StatusNotFound,
+		"/windows/0/":                                              http.StatusNotFound,
+		"/windows/x/profile.pb.gz":                                 http.StatusNotFound,
+		"/windows/99999999999999999999/":                           http.StatusNotFound,
+		"/traces/02000000000000000000000000000000.speedscope.json": http.StatusNotFound,
+		"/traces/01000000000000000000000000000000.json":            http.StatusBadRequest,
+		"/traces/..%2f..%2fetc%2fpasswd":                           http.StatusBadRequest,
+		"/traces/0100000000000000000000000000000.speedscope.json":  http.StatusBadRequest,
+		"/traces/0x000000000000000000000000000000.speedscope.json": http.StatusBadRequest,
+		"/pages/tree.html":                                         http.StatusNotFound,
+		"/style.css":                                               http.StatusOK,
+		"/reset":                                                   http.StatusMethodNotAllowed,
+		"/windows":                                                 http.StatusMethodNotAllowed,
+		"/?" + strings.Repeat("a", maxQuery+1):                     http.StatusRequestURITooLong,
+		"/services/shop/profile.pb.gz?seconds=0":                   http.StatusBadRequest,
+		"/services/shop/profile.pb.gz?seconds=601":                 http.StatusBadRequest,
+		"/services/shop/profile.pb.gz?seconds=x":                   http.StatusBadRequest,
+		"/services/shop/ui/flamegraph?f=(":                         http.StatusBadRequest,
+		"/services/shop/ui/top?i=(":                                http.StatusBadRequest,
+		"/services/shop/ui/top?h=(":                                http.StatusBadRequest,
+		"/services/shop/ui/flamegraph?si=nothing":                  http.StatusBadRequest,
+		"/services/shop/ui/top?g=nothing":                          http.StatusBadRequest,
 	} {
 		assert.Equal(t, want, get(t, h, target).Code, target)
 	}
@@ -100,7 +101,7 @@ func TestErrorsAreTextWithoutMarkup(t *testing.T) {
 		"/services/shop/ui/flamegraph?f=" + url.QueryEscape("(<script>\u202e"),
 		"/services/shop/ui/flamegraph?si=" + url.QueryEscape("<script>\x00"),
 		"/services/shop/ui/top?g=" + url.QueryEscape("<script>\n"),
-		"/traces/%3Cscript%3E.json",
+		"/traces/%3Cscript%3E.speedscope.json",
 	} {
 		w := get(t, h, target)
 		assert.Equal(t, http.StatusBadRequest, w.Code, target)
@@ -236,7 +237,7 @@ func TestResponsesThatHoldATreeWaitForTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := serve(playing("shop", "f"))
 		pages := []string{"/services/shop/", "/services/shop/ui/top"}
-		sent := []string{"/services/shop/profile.folded", "/traces/01000000000000000000000000000000.json"}
+		sent := []string{"/services/shop/profile.folded", "/traces/01000000000000000000000000000000.speedscope.json"}
 		for _, test := range []struct {
 			turns   turns
 			held    []string
@@ -349,7 +350,7 @@ func (u *unread) Write([]byte) (int, error) {
 }
 
 func TestASlowReaderLosesItsTurn(t *testing.T) {
-	for _, target := range []string{"/services/shop/profile.folded", "/services/shop/profile.pb.gz", "/traces/01000000000000000000000000000000.json"} {
+	for _, target := range []string{"/services/shop/profile.folded", "/services/shop/profile.pb.gz", "/traces/01000000000000000000000000000000.speedscope.json"} {
 		for _, timeout := range []time.Duration{0, time.Second, time.Hour} {
 			synctest.Test(t, func(t *testing.T) {
 				h := New(playing("shop", "f"), Options{Logger: zap.NewNop(), WriteTimeout: timeout})
@@ -466,11 +467,9 @@ func TestDownloads(t *testing.T) {
 		assert.Contains(t, page(t, h, base+"profile.folded"), "Main.main;Cart.add;Price.of 200000\n")
 		assert.True(t, json.Valid([]byte(page(t, h, base+"profile.speedscope.json"))))
 	}
-	for _, suffix := range []string{".json", ".speedscope.json"} {
-		trace := get(t, h, "/traces/01000000000000000000000000000000"+suffix)
-		assert.True(t, json.Valid(trace.Body.Bytes()))
-		assert.Equal(t, `attachment; filename="trace-01000000000000000000000000000000`+suffix+`"`, trace.Header().Get("Content-Disposition"))
-	}
+	trace := get(t, h, "/traces/01000000000000000000000000000000.speedscope.json")
+	assert.True(t, json.Valid(trace.Body.Bytes()))
+	assert.Equal(t, `attachment; filename="trace-01000000000000000000000000000000.speedscope.json"`, trace.Header().Get("Content-Disposition"))
 }
 
 func TestADownloadOfSecondsIsAWindow(t *testing.T) {

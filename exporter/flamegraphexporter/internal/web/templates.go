@@ -24,6 +24,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"name":    shownName,
 	"count":   figures.Count,
 	"rate":    figures.Rate,
+	"bytes":   func(n int64) string { return figures.Bytes(uint64(n)) },
 	"segment": segment,
 	"time":    shownTime,
 	"length":  shownLength,

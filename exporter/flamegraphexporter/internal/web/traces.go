@@ -5,7 +5,6 @@ package web
 
 import (
 	"encoding/hex"
-	"io"
 	"net/http"
 	"strings"
 
@@ -13,38 +12,23 @@ import (
 	"github.com/callbraid/callbraid/internal/call/treeformat"
 )
 
-// traceFormats are the file formats of traces, by the end of the file's name. A longer end is before
-// one that is a part of it.
-var traceFormats = []struct {
-	suffix string
-	write  func(io.Writer, calltree.TraceID, []calltree.KeptSpan) error
-}{
-	{".speedscope.json", treeformat.WriteSpeedscopeTrace},
-	{".json", treeformat.WriteChromeTrace},
-}
+// traceSuffix is the end of the name of a trace's file, behind the trace ID.
+const traceSuffix = ".speedscope.json"
 
-// trace serves a trace in the format that the end of the name selects.
+// trace serves a trace.
 func (h *Handler) trace(w http.ResponseWriter, r *http.Request) {
 	h.answerError(w, r, h.downloadTrace(w, r))
 }
 
 func (h *Handler) downloadTrace(w http.ResponseWriter, r *http.Request) error {
-	file := r.PathValue("file")
-	for _, format := range traceFormats {
-		digits, ok := strings.CutSuffix(file, format.suffix)
-		if !ok {
-			continue
-		}
-		id, err := parseTraceID(digits)
-		if err != nil {
-			return err
-		}
-		return h.sendTrace(w, r, id, format.suffix, format.write)
+	digits, ok := strings.CutSuffix(r.PathValue("file"), traceSuffix)
+	if !ok {
+		return badRequestf("expected a trace ID and %s, got %.50q", traceSuffix, r.PathValue("file"))
 	}
-	return badRequestf("expected a trace ID and .json or .speedscope.json, got %.50q", file)
-}
-
-func (h *Handler) sendTrace(w http.ResponseWriter, r *http.Request, id calltree.TraceID, suffix string, write func(io.Writer, calltree.TraceID, []calltree.KeptSpan) error) error {
+	id, err := parseTraceID(digits)
+	if err != nil {
+		return err
+	}
 	turn := h.turn(h.downloads)
 	defer turn.end()
 	if err := turn.wait(r.Context()); err != nil {
@@ -58,8 +42,8 @@ func (h *Handler) sendTrace(w http.ResponseWriter, r *http.Request, id calltree.
 		return errNoTrace
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Disposition", `attachment; filename="trace-`+hex.EncodeToString(id[:])+suffix+`"`)
-	_ = write(h.send(w, &turn), id, spans) // the client has gone, or reads too slowly
+	w.Header().Set("Content-Disposition", `attachment; filename="trace-`+hex.EncodeToString(id[:])+traceSuffix+`"`)
+	_ = treeformat.WriteSpeedscopeTrace(h.send(w, &turn), id, spans) // the client has gone, or reads too slowly
 	return nil
 }
 

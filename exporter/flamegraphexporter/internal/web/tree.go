@@ -83,11 +83,12 @@ func (h *Handler) withTree(find finder, serve func(http.ResponseWriter, *http.Re
 
 // Errors of requests, beside those of package calltree.
 var (
-	errTooMany   = errors.New("too many requests at the same time: try again later")
-	errGone      = errors.New("the window is no longer kept: collect another one")
-	errOtherSite = errors.New("a script, or a page of another site, sent this request: expected a followed link of this server, or a program")
-	errNoTrace   = errors.New("no span of that trace is kept")
-	errMemory    = errors.New("the memory budget of the collector has no room for this page: try again later, or raise limit_mib of the extension memory_budget")
+	errTooMany     = errors.New("too many requests at the same time: try again later")
+	errGone        = errors.New("the window is no longer kept: collect another one")
+	errOtherSite   = errors.New("a script, or a page of another site, sent this request: expected a followed link of this server, or a program")
+	errNoTrace     = errors.New("no span of that trace is kept")
+	errNoTraceFile = errors.New("there is no such trace file, or no longer")
+	errMemory      = errors.New("the memory budget of the collector has no room for this page: try again later, or raise limit_mib of the extension memory_budget")
 )
 
 // badRequest is an error of the client.
@@ -112,7 +113,7 @@ func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error)
 		answerText(w, err.Error(), http.StatusForbidden)
 	case errors.As(err, &bad):
 		answerText(w, err.Error(), http.StatusBadRequest)
-	case errors.Is(err, calltree.ErrNotThere), errors.Is(err, errGone), errors.Is(err, errNoTrace):
+	case errors.Is(err, calltree.ErrNotThere), errors.Is(err, errGone), errors.Is(err, errNoTrace), errors.Is(err, errNoTraceFile):
 		answerText(w, err.Error(), http.StatusNotFound)
 	case errors.Is(err, calltree.ErrBusy), errors.Is(err, errTooMany), errors.Is(err, errMemory):
 		w.Header().Set("Retry-After", "5")

@@ -34,6 +34,7 @@ type treeView struct {
 	Notes       []string
 	Windows     []windowLink
 	Traces      []calltree.TraceSummary
+	TraceFiles  *traceFiles
 }
 
 type windowLink struct {
@@ -69,6 +70,9 @@ func (h *Handler) treePage(w http.ResponseWriter, r *http.Request, t tree) error
 		return err
 	}
 	view.Root = strings.Repeat("../", strings.Count(r.URL.EscapedPath(), "/")-1)
+	if t.window == 0 && t.kind == calltree.Calls {
+		view.TraceFiles = h.listTraceFiles(view.Root)
+	}
 	page, err := made("tree.html", view)
 	if err != nil {
 		return err

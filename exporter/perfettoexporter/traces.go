@@ -166,7 +166,7 @@ func scalar(v pcommon.Value) string {
 // sort sorts the spans of a resource: callees before callers. Most senders have this order already.
 func (r *reader) sort(scopes ptrace.ScopeSpansSlice) {
 	r.spans = r.spans[:0]
-	sorted := true
+	sorted, byEnd := true, true
 	for _, ss := range scopes.All() {
 		scope := ss.Scope().Name()
 		for _, span := range ss.Spans().All() {
@@ -175,12 +175,32 @@ func (r *reader) sort(scopes ptrace.ScopeSpansSlice) {
 				order := compareTimes(r.spans[n-1], next)
 				sorted = order < 0 || order == 0 && !calls(r.spans[n-1], next)
 			}
+			if n := len(r.spans); n > 0 && byEnd {
+				byEnd = r.spans[n-1].EndTimestamp() <= next.EndTimestamp()
+			}
 			r.spans = append(r.spans, next)
 		}
 	}
+	if !byEnd {
+		slices.SortStableFunc(r.spans, func(a, b scopedSpan) int { return cmp.Compare(a.EndTimestamp(), b.EndTimestamp()) })
+	}
 	if !sorted {
-		slices.SortStableFunc(r.spans, compareTimes)
-		sortEqualTimes(r.spans)
+		sortEqualEnds(r.spans)
+	}
+}
+
+// sortEqualEnds sorts the spans that end at the same time. All spans are in the order of their ends.
+func sortEqualEnds(spans []scopedSpan) {
+	for i := 0; i < len(spans); {
+		n := 1
+		for i+n < len(spans) && spans[i+n].EndTimestamp() == spans[i].EndTimestamp() {
+			n++
+		}
+		if n > 1 {
+			slices.SortStableFunc(spans[i:i+n], compareTimes)
+			sortEqualTimes(spans[i : i+n])
+		}
+		i += n
 	}
 }
 

@@ -134,8 +134,16 @@ const sequence = 1
 // sequenceStateCleared is SEQ_INCREMENTAL_STATE_CLEARED.
 const sequenceStateCleared = 1
 
+// appendVarint is protowire.AppendVarint, but the compiler puts the case of small numbers, which most are, into the callers.
+func appendVarint(b []byte, v uint64) []byte {
+	if v < moreFollows {
+		return append(b, byte(v))
+	}
+	return protowire.AppendVarint(b, v)
+}
+
 func appendUint(b []byte, field protowire.Number, v uint64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
+	return appendVarint(appendVarint(b, uint64(field)<<3|uint64(protowire.VarintType)), v)
 }
 
 func appendFixed64(b []byte, field protowire.Number, v uint64) []byte {

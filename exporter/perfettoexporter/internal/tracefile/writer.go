@@ -343,16 +343,16 @@ func (w *Writer) appendEvent(b []byte, e *event, delay uint64) []byte {
 		size = 3 + protowire.SizeVarint(uint64(e.track))
 	}
 	packet := 1 + protowire.SizeVarint(delay) + len(sequenceField) + 1 + protowire.SizeBytes(size)
-	b = protowire.AppendVarint(append(b, fieldPacket<<3|byte(protowire.BytesType)), uint64(packet))
+	b = appendVarint(append(b, fieldPacket<<3|byte(protowire.BytesType)), uint64(packet))
 	b = append(b, sequenceField...)
-	b = protowire.AppendVarint(append(b, fieldTrackEvent<<3|byte(protowire.BytesType)), uint64(size))
+	b = appendVarint(append(b, fieldTrackEvent<<3|byte(protowire.BytesType)), uint64(size))
 	if e.kind == kindEnd {
 		b = append(b, fieldType<<3, typeSliceEnd, fieldTrackUUID<<3)
-		b = protowire.AppendVarint(b, uint64(e.track))
+		b = appendVarint(b, uint64(e.track))
 	} else {
 		b = append(b, w.bodies[e.offset:e.offset+e.size]...)
 	}
-	return protowire.AppendVarint(append(b, fieldTimestamp<<3|byte(protowire.VarintType)), delay)
+	return appendVarint(append(b, fieldTimestamp<<3|byte(protowire.VarintType)), delay)
 }
 
 // sequenceField is the field of a packet that names its sequence.

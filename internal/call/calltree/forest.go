@@ -16,6 +16,8 @@ type forest struct {
 	// epoch is the number of resets and windows so far.
 	epoch    uint32
 	counters *Counters
+	// planted is the id of the last tree.
+	planted uint64
 	// order is memory to use again.
 	order []uint32
 }
@@ -29,8 +31,15 @@ func (f *forest) plant(sv *service) *tree {
 		f.trees, f.owners = append(f.trees, nil), append(f.owners, nil)
 	}
 	t.number = uint32(number)
+	f.identify(t)
 	f.trees[number], f.owners[number] = t, sv
 	return t
+}
+
+// identify gives a tree an id of its own.
+func (f *forest) identify(t *tree) {
+	f.planted++
+	t.id = f.planted
 }
 
 // remove removes a tree to which nothing refers.
@@ -97,8 +106,9 @@ func (f *forest) foldSmallest(trees []*tree, number, most int, enough func() boo
 	}
 }
 
-// join adds the paths of a tree to another's. Names have at most so many bytes.
-func (f *forest) join(from, into *tree, maxNameBytes int) {
+// join adds the paths of a tree to another's. Names have at most so many bytes. With periods, the calls are of earlier ones:
+// the periods of their own tree had them.
+func (f *forest) join(from, into *tree, maxNameBytes int, hasPeriods bool) {
 	numbers := make([]uint32, len(from.nodes))
 	f.order = from.preOrder(f.order[:0])
 	for _, n := range f.order[1:] {
@@ -111,6 +121,9 @@ func (f *forest) join(from, into *tree, maxNameBytes int) {
 		}
 		numbers[n] = into.child(numbers[at.parent], l)
 		into.add(numbers[n], &at.values)
+		if hasPeriods {
+			into.earlier.add(numbers[n], &at.values)
+		}
 	}
 	into.lost.add(from.lost)
 }

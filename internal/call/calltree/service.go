@@ -47,6 +47,8 @@ type service struct {
 
 	count, errors uint64
 	from, last    time.Time
+	// arrivals is the number of messages, or parts of them, with its data.
+	arrivals uint64
 	rate          rate
 	// shown is the evidence of the service since it was made. Resets leave it.
 	shown evidence
@@ -71,6 +73,7 @@ func (sv *service) setInstance(instance string) {
 // countArrival counts spans or samples that arrive.
 func (sv *service) countArrival(now time.Time, second uint32, items uint64) {
 	sv.last = now
+	sv.arrivals++
 	sv.shown.add(second, max(1, items))
 }
 

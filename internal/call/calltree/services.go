@@ -127,6 +127,7 @@ func (s *services) reset(sv *service) {
 	idle := true
 	for _, t := range sv.trees() {
 		t.clear(sv.from, s.forest.epoch)
+		s.forest.identify(t)
 		idle = idle && t.isIdle()
 	}
 	if !idle {
@@ -192,10 +193,10 @@ func (s *services) join(from, into *service) {
 	into.count += from.count
 	into.errors += from.errors
 	into.called = into.called || from.called
-	s.forest.join(from.calls, into.calls, s.settings.MaxNameBytes)
+	s.forest.join(from.calls, into.calls, s.settings.MaxNameBytes, s.settings.Periods)
 	for kind, t := range from.profiles {
 		if other := s.profile(into, kind); other != nil {
-			s.forest.join(t, other, s.settings.MaxNameBytes)
+			s.forest.join(t, other, s.settings.MaxNameBytes, s.settings.Periods)
 		}
 	}
 }

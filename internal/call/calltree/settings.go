@@ -29,6 +29,8 @@ type Settings struct {
 	MaxKeptSpans int
 	// MaxWindows bounds the open windows.
 	MaxWindows int
+	// Periods: the store counts the growth of trees in periods: see [Store.Growth].
+	Periods bool
 	// Hold receives the memory of the store in bytes, and returns how many of them the store
 	// has to free; nil: none. It must not call the store.
 	Hold func(bytes int64) (excess int64)

@@ -27,6 +27,8 @@ type Snapshot struct {
 	Lost Lost
 	// Missing are the classes of the service whose calls are not recorded.
 	Missing Missing
+	// Remarks are sentences about other gaps.
+	Remarks []string
 	// Nodes are in pre-order: a parent stands before its children, and a node's
 	// subtree follows it without a gap. Several can stand at the top.
 	Nodes []Node

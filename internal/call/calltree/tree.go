@@ -31,6 +31,9 @@ type tree struct {
 	children  index
 	functions functions
 	windows   []*window
+	// earlier are the values of earlier periods, and id identifies the tree among all that the forest had. A reset makes it another.
+	earlier earlier
+	id      uint64
 	// epoch is that of the last reset, and lost counts since then.
 	epoch uint32
 	lost  Lost
@@ -203,6 +206,9 @@ func (t *tree) reduceOwn(n uint32, own int64, epoch uint32) {
 	less := values{self: -own}
 	if epoch >= t.epoch {
 		t.nodes[n].values.add(&less)
+		if epoch < t.earlier.epoch {
+			t.earlier.add(n, &less)
+		}
 	}
 	for _, w := range t.windows {
 		if epoch >= w.epoch {
@@ -254,6 +260,7 @@ func (t *tree) merge(from, into uint32) {
 func (t *tree) moveValues(from, into uint32) {
 	t.nodes[into].values.add(&t.nodes[from].values)
 	t.nodes[from].values = values{}
+	t.earlier.moveValues(from, into)
 	for _, w := range t.windows {
 		w.moveValues(from, into)
 	}
@@ -262,6 +269,7 @@ func (t *tree) moveValues(from, into uint32) {
 // nest clears the total of a node, which is part of another's.
 func (t *tree) nest(n uint32) {
 	t.nodes[n].total = 0
+	t.earlier.nest(n)
 	for _, w := range t.windows {
 		w.nest(n)
 	}
@@ -283,6 +291,7 @@ func (t *tree) lead(from, into uint32) {
 
 func (t *tree) release(n uint32) {
 	t.nodes[n] = node{next: t.free}
+	t.earlier.drop(n)
 	t.free = n
 	t.released++
 }
@@ -412,6 +421,7 @@ func (t *tree) preOrder(order []uint32) []uint32 {
 // clear removes all values, and frees the nodes that nothing needs.
 func (t *tree) clear(now time.Time, epoch uint32) {
 	t.epoch, t.lost = epoch, Lost{}
+	t.earlier.values, t.earlier.lost = nil, Lost{}
 	for i := range t.nodes {
 		t.nodes[i].values = values{}
 	}
@@ -497,6 +507,7 @@ func (t *tree) compact() (nodes, functions []uint32) {
 		}
 	}
 	t.nodes, t.free, t.released, t.children, t.pairs = used, 0, 0, index{}, nil
+	t.earlier.renumber(nodes, len(used))
 	for i := range used {
 		at := &used[i]
 		at.parent, at.first, at.next, at.prev = nodes[at.parent], nodes[at.first], nodes[at.next], nodes[at.prev]
@@ -524,7 +535,7 @@ const (
 
 // bytes is the memory of the tree.
 func (t *tree) bytes() int64 {
-	bytes := emptyTreeBytes + int64(cap(t.nodes))*nodeBytes + t.children.bytes() + int64(cap(t.pairs))*pairBytes + t.functions.memory()
+	bytes := emptyTreeBytes + int64(cap(t.nodes))*nodeBytes + t.children.bytes() + int64(cap(t.pairs))*pairBytes + t.functions.memory() + t.earlier.bytes()
 	for _, w := range t.windows {
 		bytes += int64(len(w.values)) * windowValuesBytes
 	}

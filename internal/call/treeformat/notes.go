@@ -53,6 +53,9 @@ func Notes(s calltree.Snapshot) []string {
 	}
 	noteMark(folded, calltree.Folded, why)
 	noteMark(deep, calltree.Deep, fmt.Sprintf("%d levels are shown", calltree.MaxDepth))
+	for _, remark := range s.Remarks {
+		notes = append(notes, Printable(remark))
+	}
 	return notes
 }
 

@@ -63,6 +63,22 @@ type Config struct {
 	TraceFiles string `mapstructure:"trace_files"`
 	// Traces configures the kept spans.
 	Traces TracesConfig `mapstructure:"traces"`
+
+	// Storage is the extension that stores call trees and their windows for the next collector. If it is nil, they are in memory only.
+	Storage *component.ID `mapstructure:"storage"`
+	// History bounds the stored windows.
+	History HistoryConfig `mapstructure:"history"`
+}
+
+// HistoryConfig bounds the windows in the storage.
+type HistoryConfig struct {
+	// Hours and Days are the numbers of hours and days that are kept, beside the current ones.
+	Hours int `mapstructure:"hours"`
+	Days  int `mapstructure:"days"`
+	// MaxMiB bounds the stored data. The oldest windows of the service with most data are dropped first.
+	MaxMiB int `mapstructure:"max_mib"`
+	// SaveInterval is the time between two saves. A collector that is killed loses the calls since the last one.
+	SaveInterval time.Duration `mapstructure:"save_interval"`
 }
 
 // TracesConfig configures the spans that are kept as they arrived, for the time view of a trace.
@@ -81,6 +97,8 @@ const (
 	mib = 1 << 20
 	// maxNamesMiB is a tebibyte, or the largest int.
 	maxNamesMiB = min(1<<20, math.MaxInt/mib)
+	// maxHistoryMiB is a tebibyte, too.
+	maxHistoryMiB = 1 << 20
 )
 
 func createDefaultConfig() component.Config {
@@ -103,6 +121,7 @@ func createDefaultConfig() component.Config {
 		MaxKeptWindows:     8,
 		MaxKeptWindowNodes: 500_000,
 		Traces:             TracesConfig{MaxSpans: 100_000},
+		History:            HistoryConfig{Hours: 48, Days: 31, MaxMiB: 256, SaveInterval: time.Minute},
 	}
 }
 
@@ -128,6 +147,10 @@ func (c *Config) Validate() error {
 		setting.Between("max_kept_windows", c.MaxKeptWindows, 1, 1000),
 		setting.Between("max_kept_window_nodes", c.MaxKeptWindowNodes, 1, 100_000_000),
 		setting.Between("traces.max_spans", c.Traces.MaxSpans, 0, 10_000_000),
+		setting.Between("history.hours", c.History.Hours, 1, 24*366),
+		setting.Between("history.days", c.History.Days, 0, 10*366),
+		setting.Between("history.max_mib", c.History.MaxMiB, 1, maxHistoryMiB),
+		setting.Within("history.save_interval", c.History.SaveInterval, time.Second, time.Hour),
 	)
 	if c.NetAddr.Endpoint == "" {
 		all = errors.Join(all, fmt.Errorf("endpoint is empty: set it to host:port, such as %s", defaultEndpoint))
@@ -161,5 +184,6 @@ func (c *Config) settings() calltree.Settings {
 		KeepOnly:       !c.CountSpans,
 		MaxKeptSpans:   c.Traces.MaxSpans,
 		MaxWindows:     c.MaxWindows,
+		Periods:        c.Storage != nil,
 	}
 }

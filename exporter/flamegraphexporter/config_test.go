@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 )
@@ -41,6 +42,9 @@ func TestEachSettingIsRead(t *testing.T) {
 	want.MaxNameBytes, want.MaxNamesMiB, want.MaxWindows = 1004, 5, 6
 	want.MaxKeptWindows, want.MaxKeptWindowNodes = 7, 1008
 	want.Traces.MaxSpans = 1007
+	storage := component.MustNewID("file_storage")
+	want.Storage = &storage
+	want.History = HistoryConfig{Hours: 24, Days: 7, MaxMiB: 9, SaveInterval: 5 * time.Second}
 	assert.Equal(t, want, cfg)
 	assert.Error(t, confmap.NewFromStringMap(map[string]any{"no_such_setting": 1}).Unmarshal(createDefaultConfig()))
 }
@@ -65,6 +69,10 @@ func TestImpossibleSettingsAreRefused(t *testing.T) {
 		{"max_windows", func(c *Config) { c.MaxWindows = 0 }},
 		{"max_kept_windows", func(c *Config) { c.MaxKeptWindows = 0 }},
 		{"max_kept_window_nodes", func(c *Config) { c.MaxKeptWindowNodes = 0 }},
+		{"history.hours", func(c *Config) { c.History.Hours = 0 }},
+		{"history.days", func(c *Config) { c.History.Days = -1 }},
+		{"history.max_mib", func(c *Config) { c.History.MaxMiB = 0 }},
+		{"history.save_interval", func(c *Config) { c.History.SaveInterval = time.Millisecond }},
 		{"traces.max_spans", func(c *Config) { c.Traces.MaxSpans = -1 }},
 		{"max_names_mib is 1: set it to at least 16 times max_name_bytes, 65537", func(c *Config) { c.MaxNameBytes, c.MaxNamesMiB = 65_537, 1 }},
 	} {

@@ -5,12 +5,14 @@ package flamegraphexporter
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/exporter"
 
+	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/history"
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/calltree"
 	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
@@ -29,6 +31,10 @@ type flameGraph struct {
 	// duplicates counts ignored spans: an attribute marks them as a second span of the same call.
 	duplicates atomic.Uint64
 	recent     recentProfiles
+	// history has the stored trees; nil: none are stored.
+	history atomic.Pointer[history.History]
+	// users are the pipelines' exporters that are not shut down.
+	users atomic.Int32
 	// forget removes it from the shared ones.
 	forget func()
 
@@ -53,9 +59,13 @@ func newFlameGraph(set exporter.Settings, config *Config, forget func()) (*flame
 	return g, nil
 }
 
+// shutdown ends the exporter when its last signal is shut down. Until then data can arrive.
 func (g *flameGraph) shutdown(ctx context.Context) (err error) {
+	if g.users.Add(-1) > 0 {
+		return nil
+	}
 	g.stopping.Do(func() {
-		err = g.server.stop(ctx)
+		err = errors.Join(g.server.stop(ctx), g.closeHistory(ctx))
 		g.memory.stop()
 		g.telemetry.Shutdown()
 		g.forget()

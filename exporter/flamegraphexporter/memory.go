@@ -83,6 +83,9 @@ func (g *flameGraph) hold(trees int64) (excess int64) {
 	default:
 		return 0
 	}
+	if h := g.history.Load(); h != nil {
+		trees += h.Memory()
+	}
 	handler := g.server.handler.Load()
 	if handler == nil {
 		return g.memory.account.Set(trees)

@@ -42,7 +42,9 @@ type server struct {
 func (g *flameGraph) start(ctx context.Context, host component.Host) error {
 	g.server.starting.Do(func() {
 		g.openMemory(host)
-		g.server.err = g.serve(ctx, host)
+		if g.server.err = g.openHistory(ctx, host); g.server.err == nil {
+			g.server.err = g.serve(ctx, host)
+		}
 	})
 	return g.server.err
 }
@@ -53,7 +55,7 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 	if err != nil {
 		return fmt.Errorf("serve flame graphs: %w", err)
 	}
-	handler := web.New(g.store, web.Options{
+	handler := web.New(g.trees(), web.Options{
 		WriteTimeout: g.config.WriteTimeout,
 		Address:      listener.Addr(),
 		AllowedHosts: g.config.AllowedHosts,
@@ -65,6 +67,7 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 
 		Reserve: g.forPage,
 		Kept:    g.memory.ask,
+		History: g.windows(),
 	})
 	g.server.handler.Store(handler)
 	server, err := g.config.ToServer(ctx, host.GetExtensions(), g.set.TelemetrySettings, handler, confighttp.WithErrorHandler(refuse))

@@ -23,6 +23,7 @@ func (s *shared) graph(set exporter.Settings, cfg *Config) (*flameGraph, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if g, ok := s.made[cfg]; ok {
+		g.users.Add(1)
 		return g, nil
 	}
 	set.Logger = ownlog.OfAllSignals(set.Logger)
@@ -30,6 +31,7 @@ func (s *shared) graph(set exporter.Settings, cfg *Config) (*flameGraph, error) 
 	if err != nil {
 		return nil, err
 	}
+	g.users.Add(1)
 	s.made[cfg] = g
 	return g, nil
 }

@@ -56,6 +56,7 @@ func (g *flameGraph) observe() error {
 		t.RegisterExporterFlameGraphShedCallback(g.observeShed),
 		t.RegisterExporterFlameGraphRefusedPagesCallback(g.observeRefusedPages),
 		t.RegisterExporterFlameGraphMemoryCallback(g.observeMemory),
+		t.RegisterExporterFlameGraphStoredSizeCallback(g.observeStored),
 		t.RegisterExporterFlameGraphDroppedWindowsCallback(g.observeDroppedWindows),
 		t.RegisterExporterFlameGraphDroppedKeptSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.DroppedKept })),
 		t.RegisterExporterFlameGraphDroppedTracesCallback(counted(func(c *calltree.Counters) uint64 { return c.DroppedTraces })),
@@ -93,6 +94,9 @@ func (g *flameGraph) observeRefusedPages(_ context.Context, o metric.Int64Observ
 
 func (g *flameGraph) observeMemory(_ context.Context, o metric.Int64Observer) error {
 	bytes := g.store.Bytes()
+	if h := g.history.Load(); h != nil {
+		bytes += h.Memory()
+	}
 	if handler := g.server.handler.Load(); handler != nil {
 		bytes += handler.KeptBytes()
 	}

@@ -25,37 +25,39 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                               metric.Meter
-	mu                                  sync.Mutex
-	registrations                       []metric.Registration
-	ExporterFlameGraphConnectionsClosed metric.Int64Counter
-	ExporterFlameGraphCutSamples        metric.Int64ObservableCounter
-	ExporterFlameGraphDroppedKeptSpans  metric.Int64ObservableCounter
-	ExporterFlameGraphDroppedSamples    metric.Int64ObservableCounter
-	ExporterFlameGraphDroppedTraces     metric.Int64ObservableCounter
-	ExporterFlameGraphDroppedWindows    metric.Int64ObservableCounter
-	ExporterFlameGraphDuplicateProfiles metric.Int64ObservableCounter
-	ExporterFlameGraphDuplicateSpans    metric.Int64ObservableCounter
-	ExporterFlameGraphFoldedPaths       metric.Int64ObservableCounter
-	ExporterFlameGraphForgottenSpans    metric.Int64ObservableCounter
-	ExporterFlameGraphKeptSpans         metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphMemory            metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphNameMemory        metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphNodes             metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphOtherServices     metric.Int64ObservableCounter
-	ExporterFlameGraphParentsNotSeen    metric.Int64ObservableCounter
-	ExporterFlameGraphPathCalls         metric.Int64ObservableCounter
-	ExporterFlameGraphPendingSpans      metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphRefusedPages      metric.Int64ObservableCounter
-	ExporterFlameGraphRefusedWindows    metric.Int64ObservableCounter
-	ExporterFlameGraphRememberedSpans   metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphSamples           metric.Int64ObservableCounter
-	ExporterFlameGraphServices          metric.Int64ObservableUpDownCounter
-	ExporterFlameGraphShed              metric.Int64ObservableCounter
-	ExporterFlameGraphSilentServices    metric.Int64ObservableCounter
-	ExporterFlameGraphSpans             metric.Int64ObservableCounter
-	ExporterFlameGraphUncountedSpans    metric.Int64ObservableCounter
-	ExporterFlameGraphYieldedServices   metric.Int64ObservableCounter
+	meter                                metric.Meter
+	mu                                   sync.Mutex
+	registrations                        []metric.Registration
+	ExporterFlameGraphConnectionsClosed  metric.Int64Counter
+	ExporterFlameGraphCutSamples         metric.Int64ObservableCounter
+	ExporterFlameGraphDroppedKeptSpans   metric.Int64ObservableCounter
+	ExporterFlameGraphDroppedSamples     metric.Int64ObservableCounter
+	ExporterFlameGraphDroppedStoredTrees metric.Int64Counter
+	ExporterFlameGraphDroppedTraces      metric.Int64ObservableCounter
+	ExporterFlameGraphDroppedWindows     metric.Int64ObservableCounter
+	ExporterFlameGraphDuplicateProfiles  metric.Int64ObservableCounter
+	ExporterFlameGraphDuplicateSpans     metric.Int64ObservableCounter
+	ExporterFlameGraphFoldedPaths        metric.Int64ObservableCounter
+	ExporterFlameGraphForgottenSpans     metric.Int64ObservableCounter
+	ExporterFlameGraphKeptSpans          metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphMemory             metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphNameMemory         metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphNodes              metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphOtherServices      metric.Int64ObservableCounter
+	ExporterFlameGraphParentsNotSeen     metric.Int64ObservableCounter
+	ExporterFlameGraphPathCalls          metric.Int64ObservableCounter
+	ExporterFlameGraphPendingSpans       metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphRefusedPages       metric.Int64ObservableCounter
+	ExporterFlameGraphRefusedWindows     metric.Int64ObservableCounter
+	ExporterFlameGraphRememberedSpans    metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphSamples            metric.Int64ObservableCounter
+	ExporterFlameGraphServices           metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphShed               metric.Int64ObservableCounter
+	ExporterFlameGraphSilentServices     metric.Int64ObservableCounter
+	ExporterFlameGraphSpans              metric.Int64ObservableCounter
+	ExporterFlameGraphStoredSize         metric.Int64ObservableUpDownCounter
+	ExporterFlameGraphUncountedSpans     metric.Int64ObservableCounter
+	ExporterFlameGraphYieldedServices    metric.Int64ObservableCounter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -444,6 +446,21 @@ func (builder *TelemetryBuilder) RegisterExporterFlameGraphSpansCallback(cb metr
 	return nil
 }
 
+// RegisterExporterFlameGraphStoredSizeCallback sets callback for observable ExporterFlameGraphStoredSize metric.
+func (builder *TelemetryBuilder) RegisterExporterFlameGraphStoredSizeCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphStoredSize, obs: o})
+		return nil
+	}, builder.ExporterFlameGraphStoredSize)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 // RegisterExporterFlameGraphUncountedSpansCallback sets callback for observable ExporterFlameGraphUncountedSpans metric.
 func (builder *TelemetryBuilder) RegisterExporterFlameGraphUncountedSpansCallback(cb metric.Int64Callback) error {
 	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
@@ -524,6 +541,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_exporter_flame_graph_dropped_samples",
 		metric.WithDescription("Samples of profiles that were dropped, because their service has too many kinds of profiles. [Alpha]"),
 		metric.WithUnit("{sample}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterFlameGraphDroppedStoredTrees, err = builder.meter.Int64Counter(
+		"otelcol_exporter_flame_graph_dropped_stored_trees",
+		metric.WithDescription("Call trees of stored windows that were dropped or cannot be read, by reason (limit, refused, unreadable, memory). [Alpha]"),
+		metric.WithUnit("{tree}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphDroppedTraces, err = builder.meter.Int64ObservableCounter(
@@ -656,6 +679,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_exporter_flame_graph_spans",
 		metric.WithDescription("Spans that were folded. [Alpha]"),
 		metric.WithUnit("{span}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterFlameGraphStoredSize, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_exporter_flame_graph_stored_size",
+		metric.WithDescription("Size of stored call trees and their windows, within history.max_mib. [Alpha]"),
+		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphUncountedSpans, err = builder.meter.Int64ObservableCounter(

@@ -144,7 +144,7 @@ func (h *Handler) comparison(ctx context.Context, query url.Values) (*comparison
 		return c, nil
 	}
 	for i, s := range [...]*side{&c.Before, &c.After} {
-		snapshot, err := c.trees[i].now()
+		snapshot, err := c.trees[i].now(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Address, err)
 		}
@@ -152,6 +152,9 @@ func (h *Handler) comparison(ctx context.Context, query url.Values) (*comparison
 		s.Label = ofKind(snapshot.Service, snapshot.Kind)
 		if number := c.trees[i].window; number != 0 {
 			s.Label += fmt.Sprintf(", window %d", number)
+		}
+		if c.trees[i].stored != nil {
+			s.Label += ", " + storedWindow(c.trees[i].at)
 		}
 		s.Address = c.trees[i].address()
 	}

@@ -18,6 +18,7 @@
 //	/windows/NUMBER/...                     the same for a collected window
 //	/traces/ID.speedscope.json              a trace of kept spans
 //	/files/NAME                             a trace file of an exporter perfetto
+//	/services/NAME/at/2026-11-27T10Z/...    the same for a stored hour, or a day such as 2026-11-27Z; also below profiles
 //	/compare?before=TREE&after=TREE         two of these trees compared, by the addresses of their pages
 //	/speedscope/#profileURL=FILE            speedscope with one of these files
 //	POST /windows                           collects a window

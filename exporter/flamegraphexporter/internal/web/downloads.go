@@ -67,7 +67,7 @@ func (h *Handler) requestedSnapshot(w http.ResponseWriter, r *http.Request, t tr
 		return t.inTurn(r.Context(), turn)
 	case sameorigin.IsOfOtherSite(r), isOfScript(r): // it could use all windows
 		return s, errOtherSite
-	case t.window != 0:
+	case t.isWindow():
 		return s, badRequestf("seconds: a collected window has a fixed length: leave seconds out")
 	}
 	d, err := parseSeconds(seconds)

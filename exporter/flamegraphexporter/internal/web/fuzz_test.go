@@ -19,6 +19,7 @@ func FuzzRequest(f *testing.F) {
 		"/", "/services/shop/", "/services/shop/ui/flamegraph", "/services/shop/ui/top?f=Main&i=Price&h=x&s=y&p=Main.*",
 		"/services/shop/profile.folded?seconds=", "/services/shop/profile.pb.gz?f=(", "/services/shop/ui/flamegraph?si=calls&g=lines",
 		"/services/shop/?node=1&depth=-1", "/traces/01000000000000000000000000000000.speedscope.json", "/windows/1/", "/compare?before=services/shop/&after=services/shop/&by=call&at=1", "/services/%73hop/ui/peek?f=%28",
+		"/services/shop/at/2026-11-22T06Z/", "/services/shop/at/2026-11-22Z/profile.folded", "/services/shop/at/today/", "/compare?before=services/shop/at/2026-11-22T06Z/&after=services/shop/",
 	} {
 		f.Add(target, "")
 	}
@@ -28,7 +29,7 @@ func FuzzRequest(f *testing.F) {
 	const markup = "<i>fuzz"
 	f.Add("/services/shop/ui/top?f="+markup, "")
 	f.Add("/"+markup, "service="+markup)
-	h := serve(playing("shop", "f"))
+	h := serveStored(playing("shop", "f"))
 	f.Fuzz(func(t *testing.T, target, form string) {
 		// A form chooses the length of a window.
 		if strings.Contains(target+form, "seconds") && form != "service=shop&seconds=0" {

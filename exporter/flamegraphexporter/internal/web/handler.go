@@ -32,8 +32,10 @@ type Options struct {
 	// is. It calls leave in another goroutine if the response must end. release frees the memory.
 	Reserve func(bytes int64, leave func()) (release func(), err error)
 	// Kept is called after a window was kept; nil: no call.
-	Kept   func()
-	Logger *zap.Logger
+	Kept func()
+	// History has the stored windows; nil: there are none.
+	History History
+	Logger  *zap.Logger
 }
 
 // Handler serves trees.
@@ -60,6 +62,9 @@ func New(trees Trees, options Options) *Handler {
 	h := &Handler{
 		trees: trees, options: options, starts: make(turns, mostPages), pages: make(turns, mostPages), downloads: make(turns, mostDownloads),
 		fileDownloads: make(turns, mostTraceFileDownloads),
+	}
+	if h.options.History == nil {
+		h.options.History = noHistory{}
 	}
 	h.serve = guarded(&h.options, h.routes())
 	return h
@@ -89,6 +94,7 @@ func (h *Handler) routes() *http.ServeMux {
 	h.treeRoutes(mux, "/services/{service}", h.ofService)
 	h.treeRoutes(mux, "/services/{service}/profiles/{type}/{unit}", h.ofProfile)
 	h.treeRoutes(mux, "/windows/{window}", h.ofWindow)
+	h.historyRoutes(mux)
 	return mux
 }
 

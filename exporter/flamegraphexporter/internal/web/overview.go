@@ -30,12 +30,14 @@ func (h *Handler) makeOverview(ctx context.Context) (*bytes.Buffer, error) {
 	if err := turn.hold(serviceMemory * int64(h.trees.Usage().Services)); err != nil {
 		return nil, err
 	}
+	services := h.trees.Services()
 	return made("overview.html", struct {
 		Root     string
 		Title    string
 		Services []calltree.Service
+		Earlier  []earlierService
 		Notes    []string
 
 		TraceFiles *traceFiles
-	}{"./", "Services", h.trees.Services(), notes(h.trees.Counters()), h.listTraceFiles("./")})
+	}{"./", "Services", services, h.earlierServices(services), append(notes(h.trees.Counters()), h.options.History.Notes()...), h.listTraceFiles("./")})
 }

@@ -126,7 +126,8 @@ func TestAllLinksAndFormsOfPagesWork(t *testing.T) {
 			if len(name) > 1<<16 {
 				t.Skip("the bound of names keeps it out of addresses: see TestANameOfAMegabyteIsShownShort")
 			}
-			c := crawler{t: t, handler: serve(playing(name, name)), name: name, seen: map[string]bool{}}
+			p := playing(name, name)
+			c := crawler{t: t, handler: serveWith(p, &stored{trees: p.trees, few: true}), name: name, seen: map[string]bool{}}
 			c.visit("/")
 			for _, want := range []string{
 				"/services/" + segment(name) + "/",
@@ -134,6 +135,8 @@ func TestAllLinksAndFormsOfPagesWork(t *testing.T) {
 				"/services/" + segment(name) + "/profile.pb.gz",
 				"/services/" + segment(name) + "/profiles/" + segment(name) + "/" + segment(name+"s") + "/ui/flamegraph",
 				"/windows/1/profile.speedscope.json",
+				"/services/" + segment(name) + "/at/2026-11-22T06Z/profile.pb.gz",
+				"/services/" + segment(name) + "/profiles/" + segment(name) + "/" + segment(name+"s") + "/at/2026-11-21Z/ui/flamegraph",
 				"/compare?" + url.Values{"before": {"windows/1/"}, "after": {"windows/1/"}, "by": {"time"}, "scale": {"real"}}.Encode(),
 			} {
 				assert.True(t, c.seen[want], "%s is found", want)
@@ -143,6 +146,7 @@ func TestAllLinksAndFormsOfPagesWork(t *testing.T) {
 				"/services/" + segment(name) + "/profile.speedscope.json",
 				"/services/" + segment(name) + "/profiles/" + segment(name) + "/" + segment(name+"s") + "/profile.speedscope.json",
 				"/windows/1/profile.speedscope.json",
+				"/services/" + segment(name) + "/at/2026-11-22T06Z/profile.speedscope.json",
 				"/traces/01000000000000000000000000000000.speedscope.json",
 			} {
 				assert.Contains(t, c.loaded, want, "speedscope shows it")

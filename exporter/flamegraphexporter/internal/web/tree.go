@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/call/storedtree"
 	"github.com/callbraid/callbraid/internal/call/treeformat"
 )
 
@@ -22,6 +23,9 @@ type tree struct {
 	kind    calltree.Kind
 	// window is the number of a collected window, or 0 for the live tree.
 	window uint64
+	// stored returns the tree of a stored window, at; nil: it is none.
+	stored func(context.Context) (calltree.Snapshot, error)
+	at     storedtree.Window
 	// paths is how many it has about.
 	paths func() int
 	// snapshot returns the tree; false: it does not exist, or no longer.
@@ -31,15 +35,21 @@ type tree struct {
 // address returns the address of the tree's page, relative to the page of all services.
 // [Handler.treeAt] reads it.
 func (t tree) address() string {
-	switch {
-	case t.window != 0:
+	if t.window != 0 {
 		return fmt.Sprintf("windows/%d/", t.window)
-	case t.kind == calltree.Calls:
-		return "services/" + segment(t.service) + "/"
-	default:
-		return "services/" + segment(t.service) + "/profiles/" + segment(t.kind.Type) + "/" + segment(t.kind.Unit) + "/"
 	}
+	address := "services/" + segment(t.service) + "/"
+	if t.kind != calltree.Calls {
+		address += "profiles/" + segment(t.kind.Type) + "/" + segment(t.kind.Unit) + "/"
+	}
+	if t.stored != nil {
+		address += "at/" + t.at.String() + "/"
+	}
+	return address
 }
+
+// isWindow reports whether it is no live tree.
+func (t tree) isWindow() bool { return t.window != 0 || t.stored != nil }
 
 // finder finds the tree that a request is about.
 type finder func(*http.Request) tree
@@ -113,7 +123,9 @@ func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error)
 		answerText(w, err.Error(), http.StatusForbidden)
 	case errors.As(err, &bad):
 		answerText(w, err.Error(), http.StatusBadRequest)
-	case errors.Is(err, calltree.ErrNotThere), errors.Is(err, errGone), errors.Is(err, errNoTrace), errors.Is(err, errNoTraceFile):
+	case errors.As(err, new(damaged)): // the log has it, too
+		answerText(w, err.Error(), http.StatusInternalServerError)
+	case errors.Is(err, calltree.ErrNotThere), errors.Is(err, errGone), errors.Is(err, errNoTrace), errors.Is(err, errNoTraceFile), errors.As(err, new(notStored)):
 		answerText(w, err.Error(), http.StatusNotFound)
 	case errors.Is(err, calltree.ErrBusy), errors.Is(err, errTooMany), errors.Is(err, errMemory):
 		w.Header().Set("Retry-After", "5")
@@ -137,11 +149,14 @@ func (t tree) inTurn(ctx context.Context, turn *turn) (calltree.Snapshot, error)
 	if err := turn.hold(ofPaths(t.paths())); err != nil {
 		return calltree.Snapshot{}, err
 	}
-	return t.now()
+	return t.now(ctx)
 }
 
 // now returns the tree's snapshot, or an error for the client.
-func (t tree) now() (calltree.Snapshot, error) {
+func (t tree) now(ctx context.Context) (calltree.Snapshot, error) {
+	if t.stored != nil {
+		return t.stored(ctx)
+	}
 	s, ok := t.snapshot()
 	switch {
 	case ok:

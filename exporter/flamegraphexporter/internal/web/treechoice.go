@@ -28,6 +28,10 @@ func (h *Handler) treeAt(address string) (tree, error) {
 		return h.live(parts[1], calltree.Calls), nil
 	case len(parts) == 5 && parts[0] == "services" && parts[2] == "profiles":
 		return h.live(parts[1], calltree.Kind{Type: parts[3], Unit: parts[4]}), nil
+	case len(parts) == 4 && parts[0] == "services" && parts[2] == "at":
+		return h.storedAt(parts[1], calltree.Calls, parts[3]), nil
+	case len(parts) == 7 && parts[0] == "services" && parts[2] == "profiles" && parts[5] == "at":
+		return h.storedAt(parts[1], calltree.Kind{Type: parts[3], Unit: parts[4]}, parts[6]), nil
 	case len(parts) == 2 && parts[0] == "windows":
 		number, err := strconv.ParseUint(parts[1], 10, 64)
 		if err != nil {
@@ -49,7 +53,7 @@ type choice struct {
 	kind    calltree.Kind
 }
 
-// choices returns the trees that forms offer: kept windows, the latest first, and then services. More reports whether there
+// choices returns the trees that forms offer: kept windows, the latest first, then services, then stored windows. More reports whether there
 // are others.
 func (h *Handler) choices() (all []choice, more bool) {
 	for _, w := range h.windows.all() {
@@ -60,6 +64,16 @@ func (h *Handler) choices() (all []choice, more bool) {
 	for _, service := range h.trees.Services() {
 		for _, kind := range service.Kinds {
 			all = append(all, choice{tree{service: service.Name, kind: kind}.address(), ofKind(service.Name, kind), service.Name, kind})
+		}
+	}
+	for _, service := range h.options.History.Services() {
+		for _, kind := range h.options.History.Kinds(service) {
+			for _, w := range h.options.History.Windows(service, kind) {
+				if len(all) > mostChoices {
+					break
+				}
+				all = append(all, choice{h.storedAt(service, kind, w.String()).address(), ofKind(service, kind) + ", " + storedWindow(w), service, kind})
+			}
 		}
 	}
 	if len(all) > mostChoices {
@@ -80,7 +94,7 @@ func ofKind(service string, kind calltree.Kind) string {
 // version of the service, an earlier window of it, or all of its calls.
 func counterpart(of tree, all []choice) string {
 	for _, fits := range []func(*choice) bool{
-		func(c *choice) bool { return of.window == 0 && isVersionOf(c.service, of.service) },
+		func(c *choice) bool { return !of.isWindow() && isVersionOf(c.service, of.service) },
 		func(c *choice) bool { return c.service == of.service },
 	} {
 		for i := range all {

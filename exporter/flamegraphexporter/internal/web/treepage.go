@@ -27,7 +27,9 @@ type treeView struct {
 	Address     string // of the tree, from there
 	Service     calltree.Service
 	Kind        calltree.Kind
-	Window      uint64
+	Window      bool
+	Stored      string // the stored window, or empty
+	Days        []storedDay
 	From, To    time.Time
 	Paths       int
 	Functions   []treeformat.Function
@@ -89,7 +91,7 @@ func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
 		return nil, err
 	}
 	functions := treeformat.Functions(s)
-	if t.window == 0 && t.kind == calltree.Calls {
+	if !t.isWindow() && t.kind == calltree.Calls {
 		// Memory for the list of traces.
 		of := h.turn(h.pages)
 		defer of.end()
@@ -102,7 +104,7 @@ func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
 		Address:   t.address(),
 		Service:   calltree.Service{Name: s.Service},
 		Kind:      s.Kind,
-		Window:    t.window,
+		Window:    t.isWindow(),
 		From:      s.From,
 		To:        s.To,
 		Paths:     len(s.Nodes),
@@ -110,6 +112,13 @@ func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
 		Notes:     treeformat.Notes(s),
 	}
 	if t.window == 0 {
+		view.Days = h.storedDays(t)
+	}
+	if t.stored != nil {
+		view.Stored = storedWindow(t.at)
+		view.Title += ", " + view.Stored
+	}
+	if !t.isWindow() {
 		h.addService(&view)
 	}
 	return &view, nil

@@ -83,7 +83,7 @@ func (b *backend) events(orphans int) int {
 	return 2*b.spans - b.truncated + orphans
 }
 
-// queued is added to the shipped configuration: spans also go to a server, over a queue on the disk.
+// queued is added to the shipped configuration: spans also go to a server, over a queue on the disk, and call trees are stored beside it.
 func queued(server string) string {
 	return fmt.Sprintf(`
 extensions: {file_storage: {directory: /var/lib/otelcol-callbraid/queues, create_directory: true}}
@@ -93,6 +93,7 @@ exporters:
     compression: none
     retry_on_failure: {initial_interval: 100ms, max_interval: 1s, max_elapsed_time: 0s}
     sending_queue: {storage: file_storage, block_on_overflow: true}
+  flame_graph: {storage: file_storage}
 service:
   extensions: [memory_budget, health_check, file_storage]
   pipelines: {traces/kept: {exporters: [otlp_http, flame_graph]}}
@@ -103,7 +104,7 @@ service:
 var sent = regexp.MustCompile(`sent ([0-9,]+) events, .* ([0-9]+) data breaks`)
 
 // checkUpgradeWithData upgrades a collector and a guard while a program runs behind the guard, and the server of the spans is down. Each
-// event that the program sent must arrive as a part of a span.
+// event that the program sent must arrive as a part of a span, and the new version must show the call trees of the older one.
 func checkUpgradeWithData(t *testing.T, s *system, packages string) {
 	// 1. The older version runs, and a program behind its guard.
 	s.install(t, older(t, packages, "otelcol-callbraid"))
@@ -129,21 +130,21 @@ func checkUpgradeWithData(t *testing.T, s *system, packages string) {
 		"agentsim", "bytefrog", "load", "--endpoint", listen, "--rate", "4000", "--functions", "20", "--depth", "6",
 	}})
 
-	// 2. Spans wait on the disk, and the call trees have calls. They are in memory only, so their reader saves them.
+	// 2. Spans wait on the disk, and the call trees have calls, also that of the current hour.
 	testkit.Eventually(t, "the server refuses spans", func() (bool, string) {
 		of.mu.Lock()
 		defer of.mu.Unlock()
 		return of.refused > 0, old.said(t)
 	})
-	tree := func() string {
-		return e.page(t, "http://"+e.flameGraph+"/services/unknown_service:java/profile.folded")
-	}
-	testkit.Eventually(t, "a call tree", func() (bool, string) { text := tree(); return strings.Contains(text, ";"), text })
+	service := "http://" + e.flameGraph + "/services/unknown_service:java/"
+	tree := func(of string) string { return e.page(t, of+"profile.folded") }
+	testkit.Eventually(t, "a call tree", func() (bool, string) { text := tree(service); return strings.Contains(text, ";"), text })
 
 	// 3. Both packages are upgraded, which restarts the collector, and not the guard.
 	s.pretend(t, "active")
 	said := s.install(t, only(t, packages, "otelcol-callbraid_*_amd64.deb"))
 	require.Contains(t, s.orders(t), "try-restart otelcol-callbraid.service", said)
+	before := foldedTime(tree(service))
 	old.stop(t)
 	current := s.startUnit(t, s.unit(t, "otelcol-callbraid"))
 	e.awaitHealthy(t, current)
@@ -151,7 +152,13 @@ func checkUpgradeWithData(t *testing.T, s *system, packages string) {
 	assert.Contains(t, s.install(t, only(t, packages, "bytefrog-guard_*_amd64.deb")), "continues in its old version")
 
 	// 4. The program is traced by the new collector, then ends in order.
-	testkit.Eventually(t, "calls in the new call tree", func() (bool, string) { text := tree(); return strings.Contains(text, ";"), current.said(t) })
+	testkit.Eventually(t, "more calls in the call tree", func() (bool, string) { return foldedTime(tree(service)) > before, current.said(t) })
+	hours := int64(0)
+	for _, link := range hourLink.FindAllStringSubmatch(e.page(t, service), -1) {
+		hours += foldedTime(tree(service + link[1]))
+	}
+	assert.GreaterOrEqual(t, hours, before, "the links to hours lead to the calls of before")
+	assert.Contains(t, current.said(t), "Call trees of the last collector are restored")
 	require.NoError(t, agent.command.Process.Signal(os.Interrupt))
 	require.NoError(t, <-agent.ended, agent.said(t))
 	report := sent.FindStringSubmatch(agent.said(t))
@@ -172,6 +179,23 @@ func checkUpgradeWithData(t *testing.T, s *system, packages string) {
 	guard.stop(t)
 	current.stop(t)
 	assert.Greater(t, of.truncated, 0, "calls were open at the restart")
+}
+
+// hourLink is a link of the page of a service to an hour.
+var hourLink = regexp.MustCompile(`/(at/\d{4}-\d\d-\d\dT\d\dZ/)"`)
+
+// stackTime is the time at the end of a folded stack.
+var stackTime = regexp.MustCompile(`(?m)^.* ([0-9]+)$`)
+
+// foldedTime is the sum of the times of folded stacks. Other texts, such as errors, have none.
+func foldedTime(folded string) (sum int64) {
+	for _, found := range stackTime.FindAllStringSubmatch(folded, -1) {
+		value, err := strconv.ParseInt(found[1], 10, 64)
+		if err == nil {
+			sum += value
+		}
+	}
+	return sum
 }
 
 // page returns a page, or its error as text.

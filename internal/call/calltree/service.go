@@ -49,7 +49,7 @@ type service struct {
 	from, last    time.Time
 	// arrivals is the number of messages, or parts of them, with its data.
 	arrivals uint64
-	rate          rate
+	rate     rate
 	// shown is the evidence of the service since it was made. Resets leave it.
 	shown evidence
 }

@@ -394,4 +394,3 @@ func (r *reader) end() {
 		r.fail("expected the end, got %d more bytes", len(r.rest))
 	}
 }
-

@@ -39,6 +39,18 @@ func (t *trees) partsOf(w storedtree.Window) (parts []*entry) {
 	return parts
 }
 
+// pathsOf is about the number of paths that are in memory while entries are added up. They are read one after the other, and have most
+// of their paths in common.
+func pathsOf(parts []*entry) int {
+	const atOnce = 3
+	sum, largest := 0, 0
+	for _, e := range parts {
+		sum += e.Paths
+		largest = max(largest, e.Paths)
+	}
+	return min(sum, atOnce*largest)
+}
+
 // dayOf returns the entry of a day, or nil.
 func (t *trees) dayOf(day storedtree.Window) *entry {
 	for _, e := range t.entries {
@@ -95,12 +107,8 @@ func (h *History) sumUpDays(ctx context.Context) {
 func (h *History) sumUp(ctx context.Context, t *trees, day storedtree.Window) error {
 	h.mu.Lock()
 	parts, old := t.partsOf(day), t.dayOf(day)
-	paths := 0
-	for _, e := range parts {
-		paths += e.Paths
-	}
 	h.mu.Unlock()
-	release, err := h.settings.Reserve(pathMemory * int64(paths))
+	release, err := h.settings.Reserve(pathMemory * int64(pathsOf(parts)))
 	if err != nil {
 		return err
 	}

@@ -196,6 +196,10 @@ func (h *History) adopt(ctx context.Context) error {
 		if known[key] || !strings.HasPrefix(key, treePrefix) {
 			return nil, nil
 		}
+		// A later part must not get the number.
+		if part, err := strconv.ParseUint(strings.TrimPrefix(key, treePrefix), 10, 64); err == nil {
+			h.part = max(h.part, part)
+		}
 		header, err := storedtree.DecodeHeader(value)
 		switch {
 		case errors.As(err, &version):
@@ -203,7 +207,6 @@ func (h *History) adopt(ctx context.Context) error {
 			return nil, nil
 		case err == nil && keyOf(header.Part) == key:
 			adopted++
-			h.part = max(h.part, header.Part)
 			t := h.of(treeKey{header.Service, header.Kind})
 			t.entries = append(t.entries, &entry{isStored: true, Listed: storedtree.Listed{
 				Window: header.Window, Part: header.Part, Service: header.Service, Kind: header.Kind, Paths: header.Paths, Bytes: len(value),

@@ -491,6 +491,9 @@ func TestEntriesOfANewerVersionStayInTheStorage(t *testing.T) {
 	assert.Equal(t, []string{"Call trees that another version of the collector stored, and that this one cannot show: 1."}, b.Notes())
 	assert.Equal(t, 1, count(b.logged(), "warn: Call trees that another version of the collector stored are not shown"))
 	assert.Equal(t, []string{"tree.99"}, d.trees(), "damaged ones go")
+	b.call("shop", "main", 1)
+	b.save()
+	assert.ElementsMatch(t, []string{"tree.99", "tree.100", "tree.101"}, d.trees(), "no part gets its number")
 	assert.Equal(t, map[Reason]int{ReasonUnreadable: 1}, b.dropped)
 }
 

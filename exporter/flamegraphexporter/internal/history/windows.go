@@ -85,14 +85,12 @@ func (h *History) Notes() (notes []string) {
 	return notes
 }
 
-// Paths is about the number of paths of a window, with those of its parts.
+// Paths is about the number of paths that are in memory while a window is added up.
 func (h *History) Paths(service string, kind calltree.Kind, w storedtree.Window) (paths int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t := h.trees[treeKey{service, kind}]; t != nil {
-		for _, e := range t.partsOf(w) {
-			paths += e.Paths
-		}
+		paths = pathsOf(t.partsOf(w))
 	}
 	if h.isCurrent(w) {
 		paths += h.store.Paths(service, kind)

@@ -37,8 +37,7 @@ type Node struct {
 //
 //  1. Each function gets a number, and each pair of a parent and a function a node.
 //  2. The values of each tree are added to the nodes.
-//  3. The nodes are sorted by their weights, and linked to their siblings in that order.
-//  4. A walk along these links brings them into pre-order.
+//  3. The nodes are sorted by their weights, and brought into pre-order with their siblings in that order.
 func Merge(before, after []calltree.Node) []Node {
 	m := merger{
 		numbers: map[function]uint32{},
@@ -46,7 +45,7 @@ func Merge(before, after []calltree.Node) []Node {
 	}
 	m.add(before, func(n *Node) *Values { return &n.Before })
 	m.add(after, func(n *Node) *Values { return &n.After })
-	return preOrder(m.nodes)
+	return heaviestFirst(m.nodes)
 }
 
 type function struct {
@@ -124,43 +123,13 @@ func Weights(nodes []Node, value func(*Node) float64) []float64 {
 	return w
 }
 
-// preOrder sorts nodes, whose parents are before their children, into pre-order, the heaviest first.
-func preOrder(nodes []Node) []Node {
+// heaviestFirst sorts nodes, whose parents are before their children, into pre-order. Of siblings the heaviest is first.
+func heaviestFirst(nodes []Node) []Node {
 	w := Weights(nodes, func(n *Node) float64 { return float64(n.Before.Self) + float64(n.After.Self) })
 	order := make([]int32, len(nodes))
 	for i := range order {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(w[b], w[a]), cmp.Compare(a, b)) })
-	top := len(nodes)
-	first := make([]int32, len(nodes)+1) // child of each; the last is that of the top
-	next := make([]int32, len(nodes))    // sibling of each
-	for i := range first {
-		first[i] = -1
-	}
-	for _, i := range slices.Backward(order) {
-		parent := int(nodes[i].Parent)
-		if parent < 0 {
-			parent = top
-		}
-		next[i], first[parent] = first[parent], i
-	}
-	out := make([]Node, 0, len(nodes))
-	places := make([]int32, len(nodes))
-	for todo := []int32{first[top]}; len(todo) > 0; {
-		i := todo[len(todo)-1]
-		if i < 0 {
-			todo = todo[:len(todo)-1]
-			continue
-		}
-		n := nodes[i]
-		if n.Parent >= 0 {
-			n.Parent = places[n.Parent]
-		}
-		places[i] = int32(len(out))
-		out = append(out, n)
-		todo[len(todo)-1] = next[i]
-		todo = append(todo, first[i])
-	}
-	return out
+	return calltree.PreOrder(nodes, order, func(n *Node) *int32 { return &n.Parent })
 }

@@ -47,10 +47,7 @@ func Reduce(s calltree.Snapshot, by Value, b Bounds) calltree.Snapshot {
 // largest reports for each node whether it is among the heaviest within the bounds. No node is
 // heavier than the one above it, so the nodes above a large one are large too.
 func largest(w []int64, depths []int32, b Bounds) []bool {
-	order := make([]int32, len(w))
-	for i := range order {
-		order[i] = int32(i)
-	}
+	order := indices(len(w))
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(w[b], w[a]), cmp.Compare(a, b)) })
 	keep := make([]bool, len(w))
 	frames := 0
@@ -130,37 +127,16 @@ func depthsOf(nodes []calltree.Node) []int32 {
 	return depths
 }
 
-// preOrder sorts nodes into pre-order. Parents are before their children already.
+// preOrder sorts nodes, whose parents are before their children, into pre-order. Siblings keep their order.
 func preOrder(nodes []calltree.Node) []calltree.Node {
-	// Children of each as lists: first child and next sibling, in their order.
-	first := make([]int32, len(nodes)+1) // the last is that of the top
-	next := make([]int32, len(nodes))
-	for i := range first {
-		first[i] = -1
+	return calltree.PreOrder(nodes, indices(len(nodes)), func(n *calltree.Node) *int32 { return &n.Parent })
+}
+
+// indices returns the first n numbers.
+func indices(n int) []int32 {
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
 	}
-	for i := len(nodes) - 1; i >= 0; i-- {
-		parent := nodes[i].Parent
-		if parent < 0 {
-			parent = int32(len(nodes))
-		}
-		next[i], first[parent] = first[parent], int32(i)
-	}
-	out := make([]calltree.Node, 0, len(nodes))
-	place := make([]int32, len(nodes))
-	for todo := []int32{first[len(nodes)]}; len(todo) > 0; {
-		i := todo[len(todo)-1]
-		if i < 0 {
-			todo = todo[:len(todo)-1]
-			continue
-		}
-		n := nodes[i]
-		if n.Parent >= 0 {
-			n.Parent = place[n.Parent]
-		}
-		place[i] = int32(len(out))
-		out = append(out, n)
-		todo[len(todo)-1] = next[i]
-		todo = append(todo, first[i])
-	}
-	return out
+	return all
 }

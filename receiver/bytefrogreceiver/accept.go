@@ -4,7 +4,6 @@
 package bytefrogreceiver
 
 import (
-	"errors"
 	"net"
 	"sync"
 	"time"
@@ -14,16 +13,10 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
-const (
-	// acceptPause is the first pause after a connection could not be accepted, for example
-	// because the process has too many open files. maxAcceptPause is the longest one.
-	acceptPause    = 5 * time.Millisecond
-	maxAcceptPause = time.Second
-	// heardBeyond is how many connections beyond limits.max_connections are read, so that their
-	// agents can be refused. The receiver closes further ones immediately, and an agent then ends its
-	// program.
-	heardBeyond = 64
-)
+// heardBeyond is how many connections beyond limits.max_connections are read, so that their
+// agents can be refused. The receiver closes further ones immediately, and an agent then ends its
+// program.
+const heardBeyond = 64
 
 // newSlots returns the slots of the receiver's connections.
 func newSlots(env *environment) *slots.Slots {
@@ -38,24 +31,10 @@ func newSlots(env *environment) *slots.Slots {
 
 // accept accepts connections until the listener is closed.
 func (r *bytefrogReceiver) accept(listener net.Listener) {
-	var pause time.Duration
-	for {
-		conn, err := listener.Accept()
-		if err == nil {
-			pause = 0
-			r.admit(conn)
-			continue
-		}
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		pause = min(max(2*pause, acceptPause), maxAcceptPause)
+	slots.Accept(r.env.receiver.Serving, listener, r.admit, func(err error, pause time.Duration) {
 		r.env.telemetry.AcceptError()
 		r.env.Logger.Warn("A connection could not be accepted", zap.Error(err), zap.Duration("next_try_in", pause))
-		if !r.sleep(pause) {
-			return
-		}
-	}
+	})
 }
 
 // admit starts the goroutine of a connection, in the first of these ways that works:
@@ -100,18 +79,6 @@ func (r *bytefrogReceiver) begin(conn *connection, refusal *limitError) {
 		defer r.env.connections.hold()()
 		r.serve(conn, until, refusal)
 	})
-}
-
-// sleep waits. It reports false if the receiver is shut down meanwhile.
-func (r *bytefrogReceiver) sleep(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-r.env.receiver.Serving.Done():
-		return false
-	}
 }
 
 // handshakes are the connections whose first message has not arrived.

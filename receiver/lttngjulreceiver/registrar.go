@@ -29,33 +29,12 @@ func newRegistrar(env *environment, plan plan) *registrar {
 	return &registrar{env: env, plan: plan, sessions: newSessions(env), registry: newRegistry(), slots: newSlots(env)}
 }
 
-const (
-	// acceptPause is the first pause after a failed accept, such as with too many open files. maxAcceptPause is the
-	// longest.
-	acceptPause    = 5 * time.Millisecond
-	maxAcceptPause = time.Second
-)
-
 // accept accepts connections until the listener is closed.
 func (r *registrar) accept(listener net.Listener) {
-	var pause time.Duration
-	for {
-		conn, err := listener.Accept()
-		if err == nil {
-			pause = 0
-			r.admit(conn)
-			continue
-		}
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		pause = min(max(2*pause, acceptPause), maxAcceptPause)
+	slots.Accept(r.env.Serving, listener, r.admit, func(err error, pause time.Duration) {
 		r.env.telemetry.acceptError()
 		r.env.LogSeldom(&r.env.lines.unaccepted, r.env.Logger.Warn, "The receiver could not accept a connection", zap.Error(err), zap.Duration("next_try_in", pause))
-		if !r.pause(pause) {
-			return
-		}
-	}
+	})
 }
 
 // newSlots returns the slots of connections.
@@ -98,18 +77,6 @@ func (r *registrar) admit(conn net.Conn) {
 		defer a.Close()
 		r.serve(a, conn, slot)
 	})
-}
-
-// pause waits, and returns false if the shutdown begins.
-func (r *registrar) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-r.env.Serving.Done():
-		return false
-	}
 }
 
 // serve registers the agent of a connection and serves it until its end.

@@ -12,9 +12,9 @@ import (
 	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
@@ -109,15 +109,14 @@ func (c *connection) ifNotInterrupted(err error) error {
 
 // transferCause maps an error of the network to its cause.
 func transferCause(err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return ErrTimeout
+	case socket.IsClosed(err), errors.Is(err, net.ErrClosed):
+		return ErrClosed
+	default:
+		return err
 	}
-	for _, target := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, target) {
-			return ErrClosed
-		}
-	}
-	return err
 }
 
 // Reasons why nothing was read or written.

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
 // Serve serves one viewer. It returns nil when the viewer closes the connection, and an error when ctx ends or the
@@ -74,7 +76,7 @@ func (s *server) receive() (Request, error) {
 			got += n
 		}
 		if err != nil && got < wanted {
-			if got == 0 && isClosed(err) {
+			if got == 0 && socket.IsClosed(err) {
 				return nil, nil
 			}
 			return nil, &TransferError{Offset: got, Wanted: wanted - got, Err: transferCause(s.ctx, err)}

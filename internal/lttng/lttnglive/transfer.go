@@ -10,8 +10,9 @@ import (
 	"net"
 	"os"
 	"slices"
-	"syscall"
 	"time"
+
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
 // progress is the number of bytes that must arrive within one time-out. It is also the growth of a buffer before more
@@ -123,19 +124,9 @@ func transferCause(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return ErrTimeout
-	case isClosed(err):
+	case socket.IsClosed(err):
 		return ErrClosed
 	default:
 		return err
 	}
-}
-
-// isClosed reports whether err means that the other side has closed the connection.
-func isClosed(err error) bool {
-	for _, target := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
 }

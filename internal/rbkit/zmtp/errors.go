@@ -7,10 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"syscall"
+
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
 // Reasons for the end of a transfer, besides the cause of a context and errors of the network.
@@ -110,19 +110,9 @@ func transferCause(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return ErrTimeout
-	case isClosed(err):
+	case socket.IsClosed(err), errors.Is(err, net.ErrClosed):
 		return ErrClosed
 	default:
 		return err
 	}
-}
-
-// isClosed reports whether err is an error of a connection that either side has closed.
-func isClosed(err error) bool {
-	for _, target := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
 }

@@ -4,24 +4,19 @@
 package ctffilereceiver
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/component/componenttest"
-	"go.opentelemetry.io/collector/extension/xextension/storage"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/internal/testkit/storagetest"
 	"github.com/callbraid/callbraid/receiver/ctffilereceiver/internal/metadata"
 )
 
@@ -200,65 +195,7 @@ func (b *bed) twice() (twice []uint64) {
 	return twice
 }
 
-// memory is a storage extension that outlives receivers.
-type memory struct {
-	component.StartFunc
-	component.ShutdownFunc
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-func (m *memory) GetClient(context.Context, component.Kind, component.ID, string) (storage.Client, error) {
-	return memoryClient{m}, nil
-}
-
-type memoryClient struct{ *memory }
-
-func (m memoryClient) Get(ctx context.Context, key string) ([]byte, error) {
-	get := storage.GetOperation(key)
-	err := m.Batch(ctx, get)
-	return get.Value, err
-}
-
-func (m memoryClient) Set(ctx context.Context, key string, value []byte) error {
-	return m.Batch(ctx, storage.SetOperation(key, value))
-}
-
-func (m memoryClient) Delete(ctx context.Context, key string) error {
-	return m.Batch(ctx, storage.DeleteOperation(key))
-}
-
-func (m memoryClient) Batch(_ context.Context, operations ...*storage.Operation) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, o := range operations {
-		switch o.Type {
-		case storage.Get:
-			o.Value = slices.Clone(m.values[o.Key])
-		case storage.Set:
-			m.values[o.Key] = slices.Clone(o.Value)
-		case storage.Delete:
-			delete(m.values, o.Key)
-		}
-	}
-	return nil
-}
-
-func (memoryClient) Close(context.Context) error { return nil }
-
-// hostWith is a host with extensions.
-type hostWith struct {
-	component.Host
-	extensions map[component.ID]component.Component
-}
-
-func (h hostWith) GetExtensions() map[component.ID]component.Component { return h.extensions }
-
 // storing is an option: positions are kept in a storage.
-func storing(m *memory) func(*bed, *Config) {
-	return func(b *bed, c *Config) {
-		id := component.MustNewID("memory")
-		c.Storage = &id
-		b.Host = hostWith{componenttest.NewNopHost(), map[component.ID]component.Component{id: m}}
-	}
+func storing(m *storagetest.Memory) func(*bed, *Config) {
+	return func(b *bed, c *Config) { c.Storage, b.Host = &storagetest.ID, m.Host() }
 }

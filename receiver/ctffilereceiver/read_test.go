@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
+	"github.com/callbraid/callbraid/internal/testkit/storagetest"
 )
 
 func TestAllEventsOfARecordingArriveInOrderOfTime(t *testing.T) {
@@ -91,7 +92,7 @@ func TestACollectorContinuesInTheMiddleOfAPacket(t *testing.T) {
 			s := alternating("shop", events)
 			write(t, dir, s)
 			writeFile(t, filepath.Join(dir, "metadata"), bytes.ReplaceAll(s.Metadata(), []byte("packet_seq_num"), []byte(number)))
-			kept := &memory{values: map[string][]byte{}}
+			kept := storagetest.New()
 			var all []int
 			inside := 0
 			for len(all) < events {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
+	"github.com/callbraid/callbraid/internal/testkit/storagetest"
 )
 
 // packetsOf returns the packets of a stream from one number to another.
@@ -134,7 +135,7 @@ func TestAChunkThatAppearsAfterALaterOneIsLostAndNamed(t *testing.T) {
 }
 
 func TestACollectorThatContinuesNamesAChunkBeforeItsPosition(t *testing.T) {
-	dir, kept := t.TempDir(), &memory{values: map[string][]byte{}}
+	dir, kept := t.TempDir(), storagetest.New()
 	s := sold("shop", 8, 5)
 	moveChunk(t, filepath.Join(dir, "chunk2"), s, 2, 4)
 	assert.Len(t, readAll(t, dir, storing(kept)).numbers(), 20)

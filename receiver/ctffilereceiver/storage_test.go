@@ -17,6 +17,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
+	"github.com/callbraid/callbraid/internal/testkit/storagetest"
 )
 
 // otherRecording is the line about a position that belongs to another recording.
@@ -50,7 +51,7 @@ func TestAnotherRecordingAtTheSamePathIsReadFromItsBeginning(t *testing.T) {
 		for numbers, numbered := range map[string]string{"with sequence numbers": "packet_seq_num", "without": "something_else"} {
 			t.Run(name+" "+numbers, func(t *testing.T) {
 				dir := t.TempDir()
-				kept := &memory{values: map[string][]byte{}}
+				kept := storagetest.New()
 				place(t, dir, recording("", 1000, 8), 4, numbered)
 				assert.Equal(t, upTo(20), readAll(t, dir, storing(kept)).numbers())
 				place(t, dir, second, 8, numbered)
@@ -67,7 +68,7 @@ func TestAnotherRecordingAtTheSamePathIsReadFromItsBeginning(t *testing.T) {
 
 func TestAPositionBelongsToTheMetadataOfARecordingAndNotToItsDirectory(t *testing.T) {
 	dir := t.TempDir()
-	kept := &memory{values: map[string][]byte{}}
+	kept := storagetest.New()
 	recording := func(environment string, packets int) *synthetic.Session {
 		s := sold("shop", packets, 5)
 		s.Environment += environment
@@ -153,7 +154,7 @@ func TestACollectorContinuesATraceOfTheKernel(t *testing.T) {
 
 	var several output
 	pairing, finish = several.pairing(t)
-	kept := &memory{values: map[string][]byte{}}
+	kept := storagetest.New()
 	records, collectors := 0, 0
 	for all := calls*3 + 4; records < all; collectors++ {
 		b := unstartedBed(t, dir, rules, storing(kept), func(b *bed, _ *Config) { b.Next.Traces = pairing })

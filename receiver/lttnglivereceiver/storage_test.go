@@ -5,93 +5,23 @@ package lttnglivereceiver
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/component/componenttest"
-	"go.opentelemetry.io/collector/extension/xextension/storage"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
+	"github.com/callbraid/callbraid/internal/testkit/storagetest"
 )
 
-// memory is a storage extension that outlives receivers.
-type memory struct {
-	component.StartFunc
-	component.ShutdownFunc
-	mu     sync.Mutex
-	values map[string][]byte
-	open   int
-}
-
-func (m *memory) GetClient(context.Context, component.Kind, component.ID, string) (storage.Client, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.open++
-	return memoryClient{m}, nil
-}
-
-type memoryClient struct{ *memory }
-
-func (m memoryClient) Get(ctx context.Context, key string) ([]byte, error) {
-	get := storage.GetOperation(key)
-	err := m.Batch(ctx, get)
-	return get.Value, err
-}
-
-func (m memoryClient) Set(ctx context.Context, key string, value []byte) error {
-	return m.Batch(ctx, storage.SetOperation(key, value))
-}
-
-func (m memoryClient) Delete(ctx context.Context, key string) error {
-	return m.Batch(ctx, storage.DeleteOperation(key))
-}
-
-func (m memoryClient) Batch(_ context.Context, operations ...*storage.Operation) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, o := range operations {
-		switch o.Type {
-		case storage.Get:
-			o.Value = slices.Clone(m.values[o.Key])
-		case storage.Set:
-			m.values[o.Key] = slices.Clone(o.Value)
-		case storage.Delete:
-			delete(m.values, o.Key)
-		}
-	}
-	return nil
-}
-
-func (m memoryClient) Close(context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.open--
-	return nil
-}
-
-// hostWith is a host with extensions.
-type hostWith struct {
-	component.Host
-	extensions map[component.ID]component.Component
-}
-
-func (h hostWith) GetExtensions() map[component.ID]component.Component { return h.extensions }
-
 // storing is an option: positions are kept in a storage.
-func storing(m *memory) option {
-	return func(b *bed, c *Config) {
-		id := component.MustNewID("memory")
-		c.Storage = &id
-		b.host = hostWith{componenttest.NewNopHost(), map[component.ID]component.Component{id: m}}
-	}
+func storing(m *storagetest.Memory) option {
+	return func(b *bed, c *Config) { c.Storage, b.host = &storagetest.ID, m.Host() }
 }
 
 func TestACollectorContinuesAtThePositionsOfThePreviousOne(t *testing.T) {
@@ -100,7 +30,7 @@ func TestACollectorContinuesAtThePositionsOfThePreviousOne(t *testing.T) {
 	require.Greater(t, len(moments), 50)
 	var clock handClock
 	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read})
-	kept := &memory{values: map[string][]byte{}}
+	kept := storagetest.New()
 	all := &pipeline{}
 	records := 0
 	const parts = 8
@@ -124,8 +54,8 @@ func TestACollectorContinuesAtThePositionsOfThePreviousOne(t *testing.T) {
 	assert.Len(t, s.inOrder(t), 3945+3914)
 	assert.False(t, s.has(callevent.BarrierEnd, callevent.CauseShutdown))
 	checkCygSpans(t, "cyg1", all)
-	assert.Zero(t, kept.open)
-	assert.Len(t, slices.Collect(maps.Keys(kept.values)), 2)
+	assert.Zero(t, kept.Open())
+	assert.Equal(t, 2, kept.Len())
 }
 
 // packetTimesOf returns the times of the packets of recordings.
@@ -162,7 +92,7 @@ func TestATraceWithoutUUIDBelongsToItsSession(t *testing.T) {
 		"the same session":                 {recording("shop", 1), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kept := &memory{values: map[string][]byte{}}
+			kept := storagetest.New()
 			for i, part := range []struct {
 				recording *lttnglive.Recording
 				want      int
@@ -188,7 +118,7 @@ func TestAnErrorNamesAMissingOrWrongStorage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := unstartedBed(t, func(_ *bed, c *Config) { c.Storage = &id })
-			err := b.component().Start(context.Background(), hostWith{componenttest.NewNopHost(), c.extensions})
+			err := b.component().Start(context.Background(), storagetest.Host(c.extensions))
 			require.ErrorContains(t, err, c.want)
 			b.shutdown()
 		})

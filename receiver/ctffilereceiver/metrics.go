@@ -13,7 +13,6 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/ctffilereceiver/internal/metadata"
-	"github.com/callbraid/callbraid/receiver/ctffilereceiver/internal/telemetry"
 )
 
 const (
@@ -25,7 +24,7 @@ const (
 
 // openMetrics starts the delivery of the metrics of traces; living returns the states of those that
 // have not ended.
-func openMetrics(run *receiverkit.Run, config *Config, counters *telemetry.Telemetry, living func() []session.State) *handover.Metrics[session.State] {
+func openMetrics(run *receiverkit.Run, config *Config, counters *telemetry, living func() []session.State) *handover.Metrics[session.State] {
 	var builder *metadata.MetricsBuilder
 	if run.Next.Metrics != nil {
 		builder = metadata.NewMetricsBuilder(config.MetricsBuilderConfig, run.Settings)

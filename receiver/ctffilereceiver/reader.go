@@ -21,7 +21,6 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/ctffilereceiver/internal/recorded"
-	"github.com/callbraid/callbraid/receiver/ctffilereceiver/internal/telemetry"
 )
 
 // reader finds traces, and reads each with a session. Its own goroutine, run, does this. Others ask for states and
@@ -31,7 +30,7 @@ type reader struct {
 	finder    *recorded.Finder
 	settings  recorded.Settings
 	env       *session.Environment
-	telemetry *telemetry.Telemetry
+	telemetry *telemetry
 	// stopCollector sends the signal that shuts the collector down.
 	stopCollector func() error
 	common        *common
@@ -39,9 +38,8 @@ type reader struct {
 	countRead func()
 	// serving ends when the shutdown begins.
 	serving context.Context
-	// start starts a goroutine that the shutdown waits for. searched is called after each search.
-	start    func(func())
-	searched func()
+	// start starts a goroutine that the shutdown waits for.
+	start func(func())
 	// ended receives a value after the end of a session.
 	ended chan struct{}
 	lines readerLines
@@ -105,8 +103,8 @@ func newReader(config *Config, common *common) (*reader, error) {
 }
 
 // open sets the parts of a started receiver.
-func (r *reader) open(env *session.Environment, counters *telemetry.Telemetry, run *receiverkit.Run, searched func()) {
-	r.env, r.telemetry, r.serving, r.start, r.searched = env, counters, run.Serving, run.Go, searched
+func (r *reader) open(env *session.Environment, counters *telemetry, run *receiverkit.Run) {
+	r.env, r.telemetry, r.serving, r.start = env, counters, run.Serving, run.Go
 	if r.config.AtEnd == AtEndStopCollector {
 		r.common.unread.Add(1)
 		r.countRead = sync.OnceFunc(func() { r.common.unread.Add(-1) })
@@ -145,7 +143,7 @@ func (r *reader) run() {
 			r.logProgress(reading)
 		case <-poll:
 			r.search()
-			r.searched()
+			r.env.Shrink()
 		}
 		if timer != nil {
 			timer.Stop()

@@ -114,6 +114,14 @@ func createDefaultConfig() *Config {
 	}
 }
 
+// forSessions returns the settings that sessions need.
+func (c *Config) forSessions() session.Config {
+	return session.Config{
+		Settings: c.sessionSettings(),
+		Mapping:  &c.MappingConfig, Limits: &c.Limits.LimitsConfig, Common: &c.Config, Batches: &c.BatchesConfig, Storage: c.Storage,
+	}
+}
+
 // sessionSettings returns the settings of sessions.
 func (c *Config) sessionSettings() session.Settings {
 	return session.Settings{

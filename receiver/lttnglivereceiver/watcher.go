@@ -24,8 +24,6 @@ type watcher struct {
 	env      *session.Environment
 	config   *Config
 	patterns patterns
-	// listed is called after each list.
-	listed func()
 	// startGoroutine starts a goroutine that the shutdown waits for.
 	startGoroutine func(func())
 	backoff        *backoff.Backoff
@@ -77,9 +75,9 @@ type watchedSession struct {
 // twice.
 func (s *watchedSession) isReplaceable() bool { return s.IsDone() && (!s.WasClosed() || s.stale) }
 
-func newWatcher(env *session.Environment, config *Config, listed func(), startGoroutine func(func())) *watcher {
+func newWatcher(env *session.Environment, config *Config, startGoroutine func(func())) *watcher {
 	return &watcher{
-		env: env, config: config, health: env.Health.Server(config.Endpoint), patterns: compilePatterns(config.Sessions), listed: listed, startGoroutine: startGoroutine,
+		env: env, config: config, health: env.Health.Server(config.Endpoint), patterns: compilePatterns(config.Sessions), startGoroutine: startGoroutine,
 		settled: make([]bool, len(config.Sessions)), unmatched: logline.Seldom{Most: mostPatternLines},
 		backoff: backoff.New(config.Reconnect), warned: map[sessionKey]bool{}, sessions: map[sessionKey]*watchedSession{},
 	}
@@ -98,7 +96,7 @@ func (w *watcher) run() {
 				w.env.Logger.Info("The relay daemon can be reached again", zap.String("endpoint", w.config.Endpoint))
 			}
 			w.readListed(sessions)
-			w.listed()
+			w.env.Shrink()
 			w.rounds.Add(1)
 		} else if !w.env.IsStopping() {
 			w.logFailure(err)

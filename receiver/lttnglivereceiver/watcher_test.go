@@ -76,7 +76,7 @@ func (s *endingSession) WasClosed() bool { return s.closed }
 // The delivery of the previous session may take longer than the relay daemon's restart.
 func TestASessionThatEndedAfterTheListConnectionDoesNotReplaceALaterOne(t *testing.T) {
 	r := unstartedBed(t).receiver
-	w := newWatcher(r.env, r.config, func() {}, func(func()) {})
+	w := newWatcher(r.env, r.config, func(func()) {})
 	ended := &endingSession{}
 	f := &watchedSession{runningSession: ended}
 	w.sessions[sessionKey{id: 1}] = f
@@ -95,7 +95,7 @@ func TestSessionsThatCannotBeReadAreLoggedRarely(t *testing.T) {
 	b := unstartedBed(t)
 	now := time.Unix(1, 0)
 	b.receiver.kit.Now = func() time.Time { return now }
-	w := newWatcher(b.receiver.env, b.receiver.config, func() {}, func(func()) {})
+	w := newWatcher(b.receiver.env, b.receiver.config, func(func()) {})
 	list := func(from int) (all []lttnglive.Session) {
 		for i := range sessions {
 			all = append(all, lttnglive.Session{ID: uint64(from + i), Host: "vm", Name: "shop"})

@@ -57,6 +57,10 @@ func (uncounted) EventsRead(int64)                {}
 func (uncounted) EventsLate(int64)                {}
 func (uncounted) EventsDiscarded(int64)           {}
 func (uncounted) LogValuesLeftOut(int64)          {}
+func (uncounted) LogRecordsDropped(int, string)   {}
+func (uncounted) BatchAccepted()                  {}
+func (uncounted) HandoverRetried()                {}
+func (uncounted) SymbolFileRefused()              {}
 
 // newEnvironment returns an environment with the receiver's default settings. Batches are delivered to traces, unless
 // that is nil. No pipeline accepts log records.

@@ -4,24 +4,16 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.uber.org/zap"
-
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
-	"github.com/callbraid/callbraid/internal/lttng/callstream"
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
-	"github.com/callbraid/callbraid/internal/lttng/process"
-	"github.com/callbraid/callbraid/internal/lttng/symbols"
 	"github.com/callbraid/callbraid/internal/receiverkit"
-	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
 // MappingConfig has the settings that give events a meaning. Receivers of CTF traces squash it into their Config.
@@ -151,91 +143,4 @@ func (c *LimitsConfig) ValidateLimits() error {
 		// Any record has to have room.
 		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, max(mebibyte, c.MaxLogRecordBytes), math.MaxInt),
 	)
-}
-
-// ProcessSettings returns the settings of processes. now returns the time. resumes is set if the next collector
-// continues the call streams.
-func ProcessSettings(m *MappingConfig, l *LimitsConfig, common *receiverkit.Config, b *receiverkit.BatchesConfig, resumes bool, now func() time.Time) *process.Settings {
-	return &process.Settings{
-		ServiceName: m.ServiceName, ResourceAttributes: common.ResourceAttributes, NameWait: m.NameWait, Rules: mapping.NewRules(m.CallRules),
-		Calls: callstream.Settings{
-			TextKey: process.AttributeText, MaxBytes: b.Batch.MaxBytes, MaxDelay: b.Batch.MaxDelay, KeepaliveInterval: b.KeepaliveInterval, Now: now,
-		},
-		Resumes: resumes, Now: now,
-		Limits: process.Limits{
-			Processes: l.MaxProcesses, NamesBytes: l.MaxNamesBytes, ObjectsBytes: l.MaxObjectsBytes, WaitingEvents: l.MaxWaitingEvents,
-		},
-	}
-}
-
-// OpenFiles opens the symbol tables of object files. When ctx ends, no file is read any more. hold counts their memory,
-// and refused those that were not read because it has no room.
-func (c *MappingConfig) OpenFiles(ctx context.Context, logger *zap.Logger, hold func(bytes int64) (excess int64), refused func()) (*symbols.Files, error) {
-	settings := symbols.DefaultSettings()
-	settings.Paths = c.SymbolPaths
-	settings.Context = ctx
-	settings.SourceLines = c.SourceLines
-	settings.Hold, settings.Refused = hold, refused
-	settings.Report = func(object string, err error) { LogNoNames(logger, object, err) }
-	settings.ReportLines = func(object string, err error) { logNoLines(logger, object, err) }
-	files, err := symbols.NewFiles(settings)
-	if err != nil {
-		return nil, fmt.Errorf("symbol_paths: %w", err)
-	}
-	return files, nil
-}
-
-// LogNoNames logs why functions of an object are named by their offsets.
-func LogNoNames(logger *zap.Logger, object string, err error) {
-	message := "Functions of an object have no names"
-	if errors.Is(err, symbols.ErrNoFile) {
-		message += ": no directory of symbol_paths has its file. Add the directory that has it under that path: / where the program runs, or a copy of that machine's root"
-	}
-	logger.Info(message+noRoom(err), zap.String("object", object), zap.Error(err))
-}
-
-// noRoom returns the remedy for a file that was not read because of the memory budget.
-func noRoom(err error) string {
-	if errors.Is(err, symbols.ErrNoRoom) {
-		return ": the memory budget has no room to read its file. Raise limit_mib of memory_budget"
-	}
-	return ""
-}
-
-// logNoLines logs why functions of an object have names and no source lines.
-func logNoLines(logger *zap.Logger, object string, err error) {
-	message := "Functions of an object have no source lines"
-	if errors.Is(err, symbols.ErrNoDebugInfo) {
-		message += ": compile it with -g, or add the directory with its debug information to symbol_paths"
-	}
-	logger.Info(message+noRoom(err), zap.String("object", object), zap.Error(err))
-}
-
-// logParcel is a batch of log records of one session on its way to the pipeline.
-type logParcel struct {
-	logs    plog.Logs
-	records int
-	bytes   int
-}
-
-// OpenLogs opens the queue of the log records of all sessions, and sets their settings and delivery. It returns false
-// if no pipeline accepts log records.
-func (e *Environment) OpenLogs(run *receiverkit.Run, m *MappingConfig, l *LimitsConfig, b *receiverkit.BatchesConfig, scope string, overflow handover.Overflow, dropped func(n int, reason string)) bool {
-	queue := receiverkit.NewLogs(run, l.LogLimits, handover.QueueSettings[logParcel, plog.Logs]{
-		Overflow: overflow, MaxAtOnce: 1,
-		Size:    func(p *logParcel) (records, bytes int) { return p.records, p.bytes },
-		Make:    func(parcels []logParcel) plog.Logs { return parcels[0].logs },
-		Dropped: dropped,
-	})
-	if queue == nil {
-		return false
-	}
-	e.CloseLogs = queue.Close
-	e.DeliverLogs = func(logs plog.Logs, records, bytes int) { queue.Enqueue(logParcel{logs, records, bytes}) }
-	e.Logs = &process.LogSettings{
-		MaxRecordBytes: l.MaxLogRecordBytes, EnumerationNumbers: m.LogValues.EnumerationNumbers, Hexadecimal: m.LogValues.Hexadecimal,
-		MaxDelay:  b.Batch.MaxDelay,
-		ScopeName: scope, ScopeVersion: run.Settings.BuildInfo.Version, Now: run.Now,
-	}
-	return true
 }

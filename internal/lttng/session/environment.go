@@ -79,6 +79,13 @@ type Telemetry interface {
 	EventsLate(events int64)
 	EventsDiscarded(events int64)
 	LogValuesLeftOut(n int64)
+	// LogRecordsDropped counts log records that were dropped because of a reason.
+	LogRecordsDropped(n int, reason string)
+	// BatchAccepted counts a batch that the pipeline accepted, HandoverRetried a delivery that was tried again.
+	BatchAccepted()
+	HandoverRetried()
+	// SymbolFileRefused counts an object file, or a part of it, that was not read because of the memory budget.
+	SymbolFileRefused()
 }
 
 // Kinds of bad data.
@@ -119,6 +126,9 @@ type Environment struct {
 	Held func(waiting, free int)
 
 	seldom seldomLines
+	config Config
+	// accounts are the memory accounts of shared data.
+	accounts []*budget.Account
 }
 
 // seldomLines count log lines of all sessions: a relay daemon may list other sessions each time. Some are
@@ -128,13 +138,6 @@ type seldomLines struct{ attached, closed, gone, detached logline.Seldom }
 // SessionsLogged is the number of sessions in 10 seconds whose begin and end are logged. It is more than a person
 // starts by hand.
 const SessionsLogged = 20
-
-// Prepare prepares the environment for its first session.
-func (e *Environment) Prepare() {
-	for _, line := range []*logline.Seldom{&e.seldom.attached, &e.seldom.closed, &e.seldom.gone} {
-		line.Most = SessionsLogged
-	}
-}
 
 // LogSeldom logs a line, at the debug level if the line was logged a short time ago.
 func (e *Environment) LogSeldom(line *logline.Seldom, logger *zap.Logger, level zapcore.Level, message string, fields ...zap.Field) {

@@ -29,14 +29,18 @@ BENCH_PAGE ?=
 BENCH_AGAINST ?=
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
-# Packages with several goroutines: their tests run under the race detector, which makes them many times slower, and so
+# Packages that may have several goroutines: their tests run under the race detector, which makes them many times slower, and so
 # with -short. Tests that -short makes smaller also run in full, without the race detector.
 RACE_PACKAGES ?= ./receiver/... ./processor/... ./connector/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... ./internal/bytefrog/hq/... \
 	./internal/lttng/lttnglive/... ./internal/lttng/lttngagent/... ./internal/lttng/symbols/... ./internal/lttng/process/... ./internal/lttng/sim/... ./internal/rbkit/sim/... ./internal/rbkit/zmtp/... \
 	./internal/javamethods/... ./internal/greys/... ./internal/arthas/... ./internal/call/calltree/... ./internal/call/engine/... ./internal/receiverkit/... ./internal/componentkit/...
 
-# Packages below them without goroutines, also in their tests: generated code, and the computation of metrics and profiles.
-NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest|functionmetrics|pathprofiles)$$
+# Packages below them without goroutines, also in their tests, that import packages with some: generated code, and the
+# computation of metrics and profiles.
+NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest|functionmetrics|pathprofiles)$$|/rbkitreceiver/internal/(origin|process|profile|records)$$
+
+# A line of Go code that starts a goroutine, or is for several. A test finds no race if no package of the project in it has one.
+CONCURRENT := ^[^/"]*(\<go (func|[[:alnum:]_.]+\()|\.Go\(|\<chan\>|\<(sync|atomic|httptest|exec)\.|\.Serve\(|\.Parallel\(|AfterFunc)
 
 # Decoders of data from other programs: also tested where int has 32 bits, because a size of 32 bits may not fit.
 NARROW_PACKAGES ?= ./internal/bytefrog ./internal/lttng/ctf ./internal/lttng/lttnglive ./internal/lttng/lttngagent ./internal/rbkit ./internal/rbkit/zmtp ./internal/greys/console ./internal/greys/gp ./internal/arthas
@@ -98,8 +102,12 @@ SOURCES := $(shell find cmd connector converter exporter extension internal proc
 # Files of the project, new ones included, by pattern.
 files = git ls-files --cached --others --exclude-standard --deduplicate -- $(1)
 
-# Packages that are tested with the race detector.
-race = $(GO) list $(RACE_PACKAGES) | grep -vE '$(NO_RACE_PACKAGES)'
+# Packages that are tested with the race detector. The first awk makes "package", or "package.test", of each file with a
+# concurrent line, the second one prints each tested package of which the test has one of these.
+race = { $(call files,'*.go') | xargs grep -lE '$(CONCURRENT)' | awk -v module="$$($(GO) list -m)" '{ test = sub(/_test.go$$/, "") ? ".test" : ""; \
+	sub("/[^/]*$$", ""); print module "/" $$0 test }'; $(GO) list -test -f '{{if eq .Name "main"}}= {{.ImportPath}} {{join .Deps " "}}{{end}}' $(RACE_PACKAGES); } | \
+	awk '$$1 != "=" { concurrent[$$1]; next } { for (i = 2; i <= NF; i++) if ($$i in concurrent) { print substr($$2, 1, length($$2) - 5); next } }' | \
+	grep -vE '$(NO_RACE_PACKAGES)'
 
 # Tests that -short makes smaller, as "folder name", or all tests if another function calls testing.Short.
 shortened = $(call files,'*_test.go' ':!test' ':!cmd') | xargs awk '/^func / { name = $$2; sub(/\(.*/, "", name) } \

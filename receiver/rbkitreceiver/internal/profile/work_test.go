@@ -216,11 +216,7 @@ func TestTheWorkForEachByteIsBounded(t *testing.T) {
 
 // The bound holds for random snapshots with few bytes.
 func TestTheWorkForEachByteOfAnySnapshotIsBounded(t *testing.T) {
-	seeds := uint64(50)
-	if testing.Short() {
-		seeds = 5
-	}
-	for seed := range seeds {
+	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		some := func(most int) int { return random.IntN(1 + random.IntN(most)) }
 		var w terse

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -51,6 +52,14 @@ type reader struct {
 	traces []*readTrace
 	dirs   map[string]*readTrace
 	sum    summary
+}
+
+// common is shared by all receivers of a factory, and so of a process.
+type common struct {
+	// unread is the number of receivers with at_end: stop_collector that still read. They all end the same process: the
+	// last one does.
+	unread  atomic.Int32
+	ballast ballast
 }
 
 // readerLines are the log lines that files can cause very often.

@@ -5,7 +5,6 @@ package ctffilereceiver
 
 import (
 	"context"
-	"sync/atomic"
 
 	"go.opentelemetry.io/collector/receiver"
 
@@ -25,14 +24,6 @@ type fileReceiver struct {
 	reader *reader
 	// metrics is set by Start.
 	metrics *handover.Metrics[session.State]
-}
-
-// common is shared by all receivers of a factory, and so of a process.
-type common struct {
-	// unread is the number of receivers with at_end: stop_collector that still read. They all end the same process: the
-	// last one does.
-	unread  atomic.Int32
-	ballast ballast
 }
 
 // newReceiver returns a receiver.

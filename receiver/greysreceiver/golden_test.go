@@ -5,33 +5,20 @@ package greysreceiver
 
 import (
 	"bufio"
-	"encoding/binary"
-	"flag"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/plogtest"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/pmetrictest"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/ptracetest"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/testkit/capturefile"
+	"github.com/callbraid/callbraid/internal/testkit/goldenfiles"
 )
-
-// update writes the golden files: go test -run Golden -update. testdata/golden/README.md explains their content.
-var update = flag.Bool("update", false, "write the golden files")
 
 // captures returns the recorded answers of a real server, by name.
 func captures(t testing.TB) map[string][]byte {
@@ -137,6 +124,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	return listener.Addr().String()
 }
 
+// testdata/golden/README.md explains the files. This writes them: go test -run Golden -update.
 func TestGoldenCaptures(t *testing.T) {
 	for name, test := range map[string]struct {
 		set            func(*Config)
@@ -168,91 +156,11 @@ func TestGoldenCaptures(t *testing.T) {
 			})
 			metrics := b.collect()
 			b.Shutdown()
-			compare(t, b, filepath.Join("testdata", "golden", name))
+			folder := filepath.Join("testdata", "golden", name)
+			goldenfiles.Compare(t, folder, b.Traces.AllTraces(), b.Logs.AllLogs())
 			if test.methods > 0 {
-				file := filepath.Join("testdata", "golden", name, "metrics.yaml")
-				if *update {
-					require.NoError(t, golden.WriteMetricsToFile(file, metrics, golden.SkipMetricTimestampNormalization()))
-				}
-				want, err := golden.ReadMetrics(file)
-				require.NoError(t, err)
-				assert.NoError(t, pmetrictest.CompareMetrics(want, metrics, pmetrictest.IgnoreMetricsOrder(), pmetrictest.IgnoreMetricDataPointsOrder()))
+				goldenfiles.CompareMetrics(t, folder, metrics)
 			}
 		})
-	}
-}
-
-// compare compares spans and log records with golden files.
-func compare(t *testing.T, b *bed, folder string) {
-	t.Helper()
-	spans, logs := ptrace.NewTraces(), plog.NewLogs()
-	for _, traces := range b.Traces.AllTraces() {
-		for _, resource := range traces.ResourceSpans().All() {
-			if spans.ResourceSpans().Len() == 0 {
-				resource.MoveTo(spans.ResourceSpans().AppendEmpty())
-			} else {
-				resource.ScopeSpans().At(0).Spans().MoveAndAppendTo(spans.ResourceSpans().At(0).ScopeSpans().At(0).Spans())
-			}
-		}
-	}
-	for _, handed := range b.Logs.AllLogs() {
-		for _, resource := range handed.ResourceLogs().All() {
-			if logs.ResourceLogs().Len() == 0 {
-				resource.MoveTo(logs.ResourceLogs().AppendEmpty())
-			} else {
-				resource.ScopeLogs().At(0).LogRecords().MoveAndAppendTo(logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords())
-			}
-		}
-	}
-	number(spans)
-	for _, resource := range logs.ResourceLogs().All() {
-		for _, r := range resource.ScopeLogs().At(0).LogRecords().All() {
-			if stack, ok := r.Attributes().Get("code.stacktrace"); ok {
-				stack.SetStr(strings.ReplaceAll(stack.Str(), "\t", "    ")) // YAML files cannot contain tabs
-			}
-		}
-	}
-	file := func(name string) string { return filepath.Join(folder, name) }
-	if *update {
-		require.NoError(t, os.MkdirAll(folder, 0o755))
-		if spans.SpanCount() > 0 {
-			require.NoError(t, golden.WriteTracesToFile(file("spans.yaml"), spans))
-		}
-		require.NoError(t, golden.WriteLogsToFile(file("logs.yaml"), logs))
-	}
-	if spans.SpanCount() > 0 {
-		want, err := golden.ReadTraces(file("spans.yaml"))
-		require.NoError(t, err)
-		assert.NoError(t, ptracetest.CompareTraces(want, spans))
-	}
-	want, err := golden.ReadLogs(file("logs.yaml"))
-	require.NoError(t, err)
-	assert.NoError(t, plogtest.CompareLogs(want, logs))
-}
-
-// number replaces the random IDs of spans by consecutive numbers.
-func number(traces ptrace.Traces) {
-	spans, ids := map[pcommon.SpanID]uint64{}, map[pcommon.TraceID]uint64{}
-	idOf := func(id pcommon.SpanID) (numbered pcommon.SpanID) {
-		if id.IsEmpty() {
-			return id
-		}
-		if spans[id] == 0 {
-			spans[id] = uint64(len(spans) + 1)
-		}
-		binary.BigEndian.PutUint64(numbered[:], spans[id])
-		return numbered
-	}
-	for _, resource := range traces.ResourceSpans().All() {
-		for _, s := range resource.ScopeSpans().At(0).Spans().All() {
-			if ids[s.TraceID()] == 0 {
-				ids[s.TraceID()] = uint64(len(ids) + 1)
-			}
-			var trace pcommon.TraceID
-			binary.BigEndian.PutUint64(trace[8:], ids[s.TraceID()])
-			s.SetTraceID(trace)
-			s.SetSpanID(idOf(s.SpanID()))
-			s.SetParentSpanID(idOf(s.ParentSpanID()))
-		}
 	}
 }

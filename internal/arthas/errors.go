@@ -6,6 +6,7 @@ package arthas
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Reasons why a request failed. Errors of a client wrap one of them where it fits.
@@ -65,26 +66,39 @@ type RefusedError struct {
 	State, Message string
 }
 
-// Error returns the error's text.
+// Error returns the error's text. Of a known reason it has no ID, which would be another one each time.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("the server answered %s: %s", e.State, e.Message)
+	message := e.Message
+	if known, is := e.known(); is {
+		message = known.message
+	}
+	return fmt.Sprintf("the server answered %s: %s", e.State, message)
 }
 
 // Unwrap returns the reason, or nil.
 func (e *RefusedError) Unwrap() error {
+	known, _ := e.known()
+	return known.reason
+}
+
+// known returns the known reason with which the message begins.
+func (e *RefusedError) known() (refusal, bool) {
 	for _, known := range refusals {
-		if len(e.Message) >= len(known.message) && e.Message[:len(known.message)] == known.message {
-			return known.reason
+		if strings.HasPrefix(e.Message, known.message) {
+			return known, true
 		}
 	}
-	return nil
+	return refusal{}, false
+}
+
+// refusal is a reason with the begin of the server's message.
+type refusal struct {
+	message string
+	reason  error
 }
 
 // refusals are the begins of the server's messages. Captures have each.
-var refusals = []struct {
-	message string
-	reason  error
-}{
+var refusals = []refusal{
 	{"session not found", ErrSessionNotFound},
 	{"consumer not found", ErrConsumerNotFound},
 	{"Another job is running", ErrJobRunning},

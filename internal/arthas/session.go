@@ -448,6 +448,24 @@ func (j *Job) Pull(ctx context.Context) (Page, error) {
 	return j.pullFailed(ctx, err)
 }
 
+// Rest returns the new ones of the results that the server has repeated so far after [Session.Rejoin]. It is for a job
+// that is not pulled any more although it has not ended.
+func (j *Job) Rest() Page {
+	s := j.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return j.rest()
+}
+
+// rest is Rest for a caller that holds the lock.
+func (j *Job) rest() Page {
+	page := Page{Elapsed: time.Since(j.sent)}
+	for _, it := range j.session.cutReplay() {
+		j.acceptItem(&page, it)
+	}
+	return page
+}
+
 // pullFailed notes what an error of a pull means for the job.
 func (j *Job) pullFailed(ctx context.Context, err error) (Page, error) {
 	s := j.session
@@ -455,10 +473,7 @@ func (j *Job) pullFailed(ctx context.Context, err error) (Page, error) {
 	case errors.Is(err, errNotSent):
 		err = s.client.failed("pull_results", ctx.Err())
 	case errors.Is(err, ErrSessionNotFound):
-		page := Page{Elapsed: time.Since(j.sent)}
-		for _, it := range s.cutReplay() {
-			j.acceptItem(&page, it)
-		}
+		page := j.rest()
 		s.lost(err)
 		page.End = j.end
 		return page, nil

@@ -412,6 +412,46 @@ func TestASessionThatEndsWhileItsResultsAreRepeated(t *testing.T) {
 	}
 }
 
+// The server is lost while it repeats results. Those that it has repeated are not.
+func TestRepeatedResultsOfALostServerAreReturned(t *testing.T) {
+	b := newBed(t)
+	s := b.open()
+	j := b.start(s, arthas.WatchCommand{Target: target(t, "demo.Shop", "buy"), Limit: 100})
+	b.server.Call(buy(time.Nanosecond))
+	for watched := 0; watched < 1; {
+		page, err := j.Pull(context.Background())
+		require.NoError(t, err)
+		watched += len(of[*arthas.Watch](page.Results))
+	}
+	b.server.EvictConsumers(0, time.Hour)
+	for i := range 25 {
+		b.server.Call(buy(time.Duration(1000 + i)))
+	}
+	_, err := j.Pull(context.Background())
+	require.ErrorIs(t, err, arthas.ErrConsumerNotFound)
+	require.NoError(t, s.Rejoin(context.Background()))
+	page, err := j.Pull(context.Background())
+	require.NoError(t, err)
+	require.Empty(t, page.Results, "more are repeated")
+	rest := len(of[*arthas.Watch](j.Rest().Results))
+	assert.Positive(t, rest)
+	assert.Less(t, rest, 25, "the page had 20 results")
+	assert.Empty(t, j.Rest().Results, "they are returned once")
+	assert.Equal(t, arthas.Loss{Evictions: 1}, s.Loss())
+}
+
+// A text with the ID of a session would be another one each time, and so another line of the log.
+func TestTheTextOfALostSessionHasNoID(t *testing.T) {
+	for _, id := range []string{"3f2a", "9b71"} {
+		err := &arthas.RefusedError{State: "FAILED", Message: "session not found: " + id}
+		assert.EqualError(t, err, "the server answered FAILED: session not found")
+		require.ErrorIs(t, err, arthas.ErrSessionNotFound)
+	}
+	unknown := &arthas.RefusedError{State: "REFUSED", Message: "busy"}
+	assert.EqualError(t, unknown, "the server answered REFUSED: busy")
+	assert.NoError(t, errors.Unwrap(unknown))
+}
+
 func TestASessionThatTheServerForgotIsLost(t *testing.T) {
 	b := newBed(t)
 	s := b.open()
@@ -421,7 +461,7 @@ func TestASessionThatTheServerForgotIsLost(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, page.End)
 	assert.Equal(t, arthas.EndSessionLost, page.End.Reason)
-	assert.Contains(t, page.End.Message, "session not found: "+s.ID())
+	assert.Contains(t, page.End.Message, "session not found")
 	_, err = s.Start(context.Background(), arthas.VersionCommand{})
 	require.ErrorIs(t, err, arthas.ErrSessionNotFound)
 	require.NoError(t, j.Interrupt(context.Background()))

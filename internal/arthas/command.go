@@ -100,6 +100,9 @@ type (
 		Limit Limit
 		// Condition needs a Value.
 		Condition Expression
+		// TraceID and SpanID are the IDs of the trace and the span of the call, as texts. Either may be missing.
+		// [Watch.Identified] returns them. They need a Value, and SpanID needs a TraceID.
+		TraceID, SpanID Expression
 	}
 
 	// RecordCommand records calls, with their objects, in the memory of the traced program. The results are an
@@ -251,8 +254,15 @@ func (c WatchCommand) line() *line {
 	if c.Value == (Expression{}) && c.Condition != (Expression{}) {
 		return l.fail(errors.New("the command has a condition and no value: the server would read the condition as the value"))
 	}
+	if c.Value == (Expression{}) && c.TraceID != (Expression{}) || c.TraceID == (Expression{}) && c.SpanID != (Expression{}) {
+		return l.fail(errors.New("the command has an ID and no value, or an ID of a span and none of a trace"))
+	}
+	value, depth, err := c.identified()
+	if err != nil {
+		return l.fail(err)
+	}
 	l.flag("-b", c.Before).flag("-s", c.Success).flag("-e", c.Exception).flag("-f", c.Finish)
-	return l.number("-x", int64(c.Depth)).number("-n", int64(c.Limit)).target(c.Target, c.Value, c.Condition)
+	return l.number("-x", int64(depth)).number("-n", int64(c.Limit)).target(c.Target, value, c.Condition)
 }
 
 func (c RecordCommand) line() *line {

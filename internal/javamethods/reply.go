@@ -126,6 +126,9 @@ type (
 		Thread Thread
 		// Frames are the frames of the stack. The called method is the first.
 		Frames []Frame
+		// TraceID and ForeignTrace are as in [Tree].
+		TraceID      [16]byte `json:",omitzero"`
+		ForeignTrace string   `json:",omitempty"`
 	}
 
 	// Frame is one frame of a [CallStack].
@@ -144,6 +147,11 @@ type (
 		Class, Method string
 		// Point is the server's name of the point. Value has lines.
 		Point, Value string
+		// TraceID and SpanID identify the span of the program's own tracer, during which the call was made. Zero means
+		// unknown. ForeignTrace is an ID of the trace in another format; empty means none.
+		TraceID      [16]byte `json:",omitzero"`
+		SpanID       [8]byte  `json:",omitzero"`
+		ForeignTrace string   `json:",omitempty"`
 		// Cost is the duration of the call, valid if HasCost.
 		Cost    time.Duration
 		HasCost bool

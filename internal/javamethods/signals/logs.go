@@ -94,6 +94,9 @@ type Event struct {
 	Severity plog.SeverityNumber
 	// Time is the time of the event; zero means the present.
 	Time time.Time
+	// TraceID and SpanID identify the span that the event belongs to; zero means none.
+	TraceID pcommon.TraceID
+	SpanID  pcommon.SpanID
 }
 
 // ForwardEvent forwards a log record of an event at its own time, if a pipeline accepts it.
@@ -112,6 +115,8 @@ func (l *Logs) ForwardEvent(of *Origin, e Event, fill func(pcommon.Map)) {
 	r.SetSeverityNumber(e.Severity)
 	r.SetSeverityText(e.Severity.String())
 	r.Body().SetStr(text.Long(e.Body))
+	r.SetTraceID(e.TraceID)
+	r.SetSpanID(e.SpanID)
 	fill(r.Attributes())
 	l.queue.Enqueue(logParcel{origin: of, record: r, bytes: bytesOfRecord + len(r.Body().Str()) + bytesOfValues(r.Attributes())})
 }
@@ -190,8 +195,10 @@ func (l *Logs) Stack(of *Origin, by Command, stack *javamethods.CallStack) {
 	}
 	top := &stack.Frames[0]
 	name := top.Class + "." + top.Method
-	l.ForwardEvent(of, Event{l.events.stack, text.Short(name), plog.SeverityNumberInfo, stack.Time}, func(m pcommon.Map) {
+	e := Event{Name: l.events.stack, Body: text.Short(name), Severity: plog.SeverityNumberInfo, Time: stack.Time, TraceID: stack.TraceID}
+	l.ForwardEvent(of, e, func(m pcommon.Map) {
 		l.PutCommand(m, by)
+		receiverkit.PutNew(m, l.names.foreignTrace, text.Short(stack.ForeignTrace))
 		putThread(m, &stack.Thread)
 		m.PutStr(attributeFunction, text.Short(name))
 		receiverkit.PutNew(m, attributeFile, text.Short(top.File))
@@ -208,8 +215,10 @@ func (l *Logs) Stack(of *Origin, by Command, stack *javamethods.CallStack) {
 
 // Watch forwards a watched value.
 func (l *Logs) Watch(of *Origin, by Command, w *javamethods.Watch) {
-	l.ForwardEvent(of, Event{l.events.watch, w.Value, plog.SeverityNumberInfo, w.Time}, func(m pcommon.Map) {
+	e := Event{Name: l.events.watch, Body: w.Value, Severity: plog.SeverityNumberInfo, Time: w.Time, TraceID: w.TraceID, SpanID: w.SpanID}
+	l.ForwardEvent(of, e, func(m pcommon.Map) {
 		l.PutCommand(m, by)
+		receiverkit.PutNew(m, l.names.foreignTrace, text.Short(w.ForeignTrace))
 		m.PutStr(attributeFunction, text.Short(w.Class+"."+w.Method))
 		receiverkit.PutNew(m, l.names.watchPoint, text.Short(w.Point))
 		if w.HasCost {
@@ -221,7 +230,7 @@ func (l *Logs) Watch(of *Origin, by Command, w *javamethods.Watch) {
 // Record forwards a recorded call with its detail. Its time is the end of the call.
 func (l *Logs) Record(of *Origin, by Command, call *session.Call) {
 	name := text.Short(call.Class + "." + call.Method)
-	e := Event{l.events.record, name, plog.SeverityNumberInfo, call.Time}
+	e := Event{Name: l.events.record, Body: name, Severity: plog.SeverityNumberInfo, Time: call.Time}
 	if call.Threw {
 		e.Severity = plog.SeverityNumberError
 	}

@@ -19,7 +19,7 @@ import (
 //	    ],
 //	]
 //
-// A text has no line break of its own there, so the first two lines are the IDs, whatever the value is.
+// A text has no line break of its own there, so the first two lines are the IDs with any value.
 
 // identified returns the value of a command with IDs, and the depth of it.
 func (c WatchCommand) identified() (value Expression, depth int32, err error) {

@@ -135,10 +135,11 @@ func (j *job) instrument(srv *Server) {
 		}
 	}
 	_, isRegexp := l.Options["-E"]
-	j.target = target{class: l.Arguments[0], method: "*", isRegexp: isRegexp}
+	method := "*"
 	if len(l.Arguments) > 1 {
-		j.target.method = l.Arguments[1]
+		method = l.Arguments[1]
 	}
+	j.target = newTarget(l.Arguments[0], method, isRegexp)
 	j.limit = option(l, "-n", 100)
 	if most, matching := option(l, "-m", 0), len(srv.program.matching(j.target.class, isRegexp)); most > 0 && matching > most {
 		over := fmt.Sprintf("The number of matched classes is %d, greater than the limit value %d. Try to change the limit with option '-m <arg>'.", matching, most)
@@ -234,7 +235,7 @@ func (j *job) call(srv *Server, c Call, callers []Call, at time.Time, unbegun bo
 		if c.Throws != "" {
 			point = "AtExceptionExit"
 		}
-		j.data(srv, result{"type": "watch", "ts": srv.at(at), "cost": ms, "className": c.Class, "methodName": c.Method, "accessPoint": point, "value": "@ArrayList[\n]"})
+		j.data(srv, result{"type": "watch", "ts": srv.at(at), "cost": ms, "className": c.Class, "methodName": c.Method, "accessPoint": point, "value": j.watched()})
 	case "tt":
 		record := result{
 			"index": 1000 + srv.recorded, "timestamp": srv.at(at), "cost": ms, "className": c.Class, "methodName": c.Method, "object": "0x4644e38",
@@ -247,6 +248,20 @@ func (j *job) call(srv *Server, c Call, callers []Call, at time.Time, unbegun bo
 		srv.recorded++
 		j.data(srv, result{"type": "tt", "first": j.sent == 0, "timeFragmentList": []any{record}})
 	}
+}
+
+// watched returns the value of a watched call. A list of three with brackets around each begins with IDs: every second call
+// has none.
+func (j *job) watched() string {
+	const value = "@ArrayList[\n]"
+	if len(j.line.Arguments) < 3 || !strings.HasPrefix(j.line.Arguments[2], "{(") {
+		return value
+	}
+	ids := [2]string{"null", "null"}
+	if j.sent%2 == 0 {
+		ids = [2]string{fmt.Sprintf("@String[%032x]", j.sent+1), fmt.Sprintf("@String[%016x]", j.sent+1)}
+	}
+	return fmt.Sprintf("@ArrayList[\n    %s,\n    %s,\n    @ArrayList[\n    ],\n]", ids[0], ids[1])
 }
 
 func (j *job) count(c Call, cost time.Duration, at time.Time) {

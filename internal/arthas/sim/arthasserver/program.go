@@ -78,24 +78,26 @@ func matcher(pattern string, isRegexp bool) func(name string) bool {
 	return func(name string) bool { return err == nil && re.MatchString(name) }
 }
 
-// target is what a command instruments.
+// target is what a command instruments. Each call of the program is compared with it.
 type target struct {
-	class, method string
-	isRegexp      bool
+	class, method     string
+	isRegexp          bool
+	isClass, isMethod func(name string) bool
 }
 
-func (t target) matches(c Call) bool {
-	return matches(t.class, c.Class, t.isRegexp) && matches(t.method, c.Method, t.isRegexp)
+func newTarget(class, method string, isRegexp bool) target {
+	return target{class: class, method: method, isRegexp: isRegexp, isClass: matcher(class, isRegexp), isMethod: matcher(method, isRegexp)}
 }
+
+func (t target) matches(c Call) bool { return t.isClass(c.Class) && t.isMethod(c.Method) }
 
 // enhance instruments the methods of a target, and returns their number.
 func (p *program) enhance(t target) (classes, methods int) {
-	matches := matcher(t.method, t.isRegexp)
 	for _, c := range p.matching(t.class, t.isRegexp) {
 		classes++
 		n := 0
 		for _, method := range c.methods {
-			if matches(method) {
+			if t.isMethod(method) {
 				n++
 			}
 		}
@@ -115,7 +117,7 @@ func (p *program) reset(pattern string, isRegexp bool, running []target) (classe
 		classes++
 		c.registered = false
 		p.truth.Resets++
-		c.instrumented = slices.ContainsFunc(running, func(t target) bool { return matches(t.class, c.name, t.isRegexp) })
+		c.instrumented = slices.ContainsFunc(running, func(t target) bool { return t.class != "" && t.isClass(c.name) })
 	}
 	return classes
 }

@@ -159,6 +159,13 @@ func (srv *Server) restart() {
 	srv.forget()
 }
 
+// SetZone changes the zone of the program, as the begin and the end of daylight saving time do.
+func (srv *Server) SetZone(zone *time.Location) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.settings.Zone = zone
+}
+
 func (srv *Server) endSessions() {
 	srv.program.truth.Sessions = srv.opened()
 	for _, s := range srv.sessions {

@@ -4,6 +4,7 @@
 package arthasreceiver
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,6 +57,52 @@ func TestALimitIsForTheLifeOfAProcess(t *testing.T) {
 	b.Shutdown()
 	b.awaitRestored()
 	assert.EqualValues(t, 1, b.Points()["commands{outcome=ended}"])
+}
+
+// The queue of a session is shorter than a limit, and the program can call faster than the receiver polls. A burst fills the
+// limit of a job, and the rest of the limit is for later calls.
+func TestABurstOfCallsLosesNoResultOfACommandWithALimit(t *testing.T) {
+	const limit = 100
+	server, endpoint := newServer(t, nil)
+	b := newBed(t, server, endpoint, func(c *Config) { c.Stacks = stacksOf(limit) })
+	b.Start()
+	b.awaitJobs(1)
+	b.Await("all stacks", func() bool {
+		for range limit {
+			server.Call(buy(time.Millisecond))
+		}
+		return len(b.Records("arthas.stack")) >= limit
+	})
+	b.awaitJobs(0)
+	b.Shutdown()
+	b.awaitRestored()
+	assert.Len(t, b.Records("arthas.stack"), limit)
+	assert.Zero(t, b.Counter("results_lost"))
+	assert.Zero(t, b.Counter("losses"))
+	assert.Zero(t, server.Lives()[0].Dropped)
+	assert.EqualValues(t, 1, b.Points()["commands{outcome=ended}"])
+}
+
+// Times have no zone. A command can run for longer than the program's difference to UTC stays the same.
+func TestTimesAreRightAfterDaylightSavingTimeBegan(t *testing.T) {
+	var later atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	server, endpoint := newServer(t, func(s *arthasserver.Settings) { s.Now = now })
+	b := newBed(t, server, endpoint, func(c *Config) { c.Stacks = stacksOf(-1) })
+	b.receiver.env.Now = now
+	b.Start()
+	b.awaitJobs(1)
+	server.Call(buy(time.Millisecond))
+	b.awaitStacks(1)
+	later.Store(int64(time.Hour))
+	server.SetZone(time.FixedZone("", int(time.Hour/time.Second)))
+	server.Call(buy(time.Millisecond))
+	b.awaitStacks(2)
+	records := b.Records("arthas.stack")
+	assert.WithinDuration(t, now().Add(-time.Hour), records[0].Timestamp().AsTime(), 10*time.Minute)
+	assert.WithinDuration(t, now(), records[1].Timestamp().AsTime(), 10*time.Minute)
+	b.Shutdown()
+	b.awaitRestored()
 }
 
 // A trace ends while the stack runs. A reset then would leave the class instrumented for all later resets.

@@ -4,6 +4,7 @@
 package arthasreceiver
 
 import (
+	"cmp"
 	"path/filepath"
 	"testing"
 	"time"
@@ -70,7 +71,8 @@ func TestCommandsOfTheConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	var lines []string
 	for _, of := range tasks {
-		line, err := arthas.CommandLine(of.Command(of.Limit).(link.Command).Command)
+		command := of.Command(of.Limit).(link.Command)
+		line, err := arthas.CommandLine(command.Within(cmp.Or(command.Limit, arthas.MaxLimit)))
 		require.NoError(t, err)
 		lines = append(lines, line)
 	}

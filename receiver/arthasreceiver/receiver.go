@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 	"go.opentelemetry.io/collector/receiver"
@@ -41,7 +42,9 @@ type environment struct {
 	counters *counters.Counters
 
 	// The fields below exist from the start on. spans and profiles are nil if no pipeline accepts them.
-	run      *receiverkit.Run
+	run *receiverkit.Run
+	// pulling ends in the middle of the servers' time for a shutdown.
+	pulling  context.Context
 	spans    *signals.Spans
 	logs     *signals.Logs
 	metrics  *metricsLoop
@@ -70,6 +73,9 @@ func (r *arthasReceiver) Start(ctx context.Context, run *receiverkit.Run) error 
 		return errNothing
 	}
 	env.run = run
+	var endPulls context.CancelFunc
+	env.pulling, endPulls = context.WithCancel(run.Leaving)
+	context.AfterFunc(run.Serving, func() { time.AfterFunc(env.PeerTime/2, endPulls) })
 	if config.Storage != nil {
 		var err error
 		if r.stored, err = remembered.Open(ctx, run.Collector, *config.Storage, env.Settings.ID); err != nil {

@@ -288,6 +288,23 @@ func TestASlowServerDoesNotHoldAShutdown(t *testing.T) {
 	b.Shutdown()
 }
 
+// The last results are worth less than a program without the code of commands.
+func TestAShutdownRestoresTheProgramAlthoughPollsAreSlow(t *testing.T) {
+	server, endpoint := newServer(t, nil)
+	b := newBed(t, server, endpoint, func(c *Config) {
+		c.Stacks, c.Traces = stacksOf(-1), []TraceConfig{{CallsConfig: CallsConfig{TargetConfig: on("demo.Pay", "*")}}}
+		c.ShutdownTimeout = 2 * time.Second
+	})
+	b.Start()
+	b.awaitJobs(2)
+	for range 100 {
+		server.Inject("pull_results", arthasserver.FaultSlow)
+	}
+	b.Await("a slow poll", func() bool { actions, _ := server.Requests(); return actions["pull_results"] > 2 })
+	b.Shutdown()
+	b.awaitRestored()
+}
+
 // memory is a storage extension that outlives receivers.
 type memory struct {
 	component.StartFunc

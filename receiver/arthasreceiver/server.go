@@ -59,7 +59,7 @@ func (r *arthasReceiver) newServer(ctx context.Context, config *ServerConfig, ta
 				MaxAnswer: int64(c.Limits.MaxAnswerBytes), Timeout: timeout, Pulls: c.MaxPolls, Reserve: reserve, UserID: "callbraid",
 			})
 		},
-		Store: store, PollInterval: c.PollInterval, IdlePollInterval: c.IdlePollInterval, Context: env.run.Leaving, Memory: memory, Count: env.counters.Count, Now: env.Now,
+		Store: store, PollInterval: c.PollInterval, IdlePollInterval: c.IdlePollInterval, Context: env.run.Leaving, Pulling: env.pulling, Memory: memory, Count: env.counters.Count, Now: env.Now,
 	}}
 	state := &jvm{dialer: dialer, interval: c.JVM.Interval, counters: env.counters}
 	if env.run.Next.Metrics == nil {

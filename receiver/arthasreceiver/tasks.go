@@ -38,11 +38,8 @@ func (c *Config) tasks() ([]*task.Task, error) {
 // own makes a task with the options of Arthas. command returns its command with the rest of the limit.
 func own(t *task.Task, command func(t *task.Task, limit arthas.Limit) arthas.Command) *task.Task {
 	t.Own = func(t *task.Task, rest javamethods.Limit) javamethods.Command {
-		limit := arthas.Limit(rest)
-		if rest == 0 {
-			limit = arthas.MaxLimit
-		}
-		return link.Command{Command: command(t, limit), Classes: t.Classes(), Limited: rest != 0, Cycle: t.Cycle}
+		within := func(limit arthas.Limit) arthas.Command { return command(t, limit) }
+		return link.Command{Within: within, Limit: arthas.Limit(rest), Classes: t.Classes(), Cycle: t.Cycle}
 	}
 	return t
 }

@@ -23,20 +23,24 @@ type job struct {
 	each    func(javamethods.Reply)
 	// life is the life of the program in which it runs.
 	life int
-	// zone is the time zone of the process, or nil.
-	zone *time.Location
+	// zone is the time zone of the process, or nil. zoneAsked is the time when it was requested.
+	zone      *time.Location
+	zoneAsked time.Time
 	// refusal is the server's reason why it instrumented no class, or nil.
 	refusal error
 	// loss has the losses that are counted.
 	loss arthas.Loss
 	// idlePause is the last pause. It grows while there are no results.
 	idlePause time.Duration
+	// pulling ends with the link, and at a shutdown earlier: then the session is closed without its last results.
+	pulling context.Context
 }
 
 // runJob runs a command in a session of its own, until it ends or ctx ends. These are its steps:
 //
-//  1. It ends sessions that are left of earlier commands. It opens a session, stores its ID, and starts the command.
-//  2. It polls results. At the end of ctx it interrupts the command: an open poll then returns soon.
+//  1. It ends sessions that are left of earlier commands. It opens a session, and stores its ID.
+//  2. It starts the command, and polls its results. At the end of ctx it interrupts the command: an open poll then returns
+//     soon. A command with a limit is a job for each part of the limit.
 //  3. It closes the session. If that fails, the session stays stored.
 //
 // They go on after the end of ctx, until the link ends.
@@ -50,9 +54,7 @@ func (l *link) runJob(ctx context.Context, command Command, each func(javamethod
 		return fmt.Errorf("%w: %w", errUnsent, err)
 	}
 	j := &job{link: l, command: command, session: s, each: each, life: l.currentLife()}
-	if server := s.Server(); server.HasOffset {
-		j.zone = time.FixedZone("", int(server.Offset/time.Second))
-	}
+	j.readZone(s.Server())
 	l.setRunning(s.ID(), true)
 	l.Store.Opened(ctx, s.ID(), remembered.Of(command.Classes))
 	defer func() {
@@ -65,19 +67,53 @@ func (l *link) runJob(ctx context.Context, command Command, each func(javamethod
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", errUnsent, context.Cause(ctx))
 	}
+	var endPulls context.CancelFunc
+	j.pulling, endPulls = l.within(l.Pulling)
+	defer endPulls()
 	defer j.interruptAtEnd(ctx)()
-	running, err := s.Start(l.ctx, command.Command)
+	if command.Limit == 0 {
+		end, err := j.runPart(ctx, arthas.MaxLimit)
+		if err != nil {
+			return err
+		}
+		return j.reason(end)
+	}
+	for rest := command.Limit; rest > 0; rest -= partResults {
+		if rest < command.Limit {
+			sleep(ctx, l.PollInterval, nil)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		end, err := j.runPart(ctx, min(rest, partResults))
+		if err != nil {
+			return err
+		}
+		if end.Reason != arthas.EndFinished {
+			return j.reason(end)
+		}
+	}
+	return javamethods.ErrLimit
+}
+
+// partResults is the maximum number of results of a job with a limit. The queue of a session has 50, and 5 of them can be
+// notices about the job. So a job of a part that ended while nothing polled has lost no result.
+const partResults = 45
+
+// runPart runs the command with a limit until its end.
+func (j *job) runPart(ctx context.Context, limit arthas.Limit) (arthas.End, error) {
+	running, err := j.session.Start(j.ctx, j.command.Within(limit))
 	if err != nil {
-		return j.notStarted(err)
+		return arthas.End{}, j.notStarted(err)
 	}
 	if ctx.Err() != nil { // the interrupt may have been sent before the command
-		_ = s.Interrupt(l.ctx)
+		_ = j.session.Interrupt(j.pulling)
 	}
 	end, err := j.poll(ctx, running)
 	if err != nil {
-		return err
+		j.acceptPage(running.Rest())
 	}
-	return j.reason(end)
+	return end, err
 }
 
 // notStarted returns the error of a command that did not start.
@@ -94,7 +130,7 @@ func (j *job) interruptAtEnd(ctx context.Context) (wait func()) {
 	interrupting.Add(1)
 	stop := context.AfterFunc(ctx, func() {
 		defer interrupting.Done()
-		_ = j.session.Interrupt(j.ctx) // the session is closed afterwards, which ends the job too
+		_ = j.session.Interrupt(j.pulling) // the session is closed afterwards, which ends the job too
 	})
 	return func() {
 		if stop() {
@@ -113,23 +149,18 @@ const fullPage = 20
 // poll accepts the results of a command until it ends. After the end of ctx it accepts those that wait.
 func (j *job) poll(ctx context.Context, running *arthas.Job) (arthas.End, error) {
 	for broken := 0; ; {
-		page, err := running.Pull(j.ctx)
-		now := j.Now()
-		j.countLoss()
-		j.Count(CountUnbegun, page.Unbegun)
-		for _, result := range page.Results {
-			j.accept(result, now)
-		}
+		page, err := running.Pull(j.pulling)
+		j.acceptPage(page)
 		switch {
 		case page.End != nil:
 			return *page.End, nil
 		case err == nil:
 			broken = 0
-			j.pollAnswered(now)
-		case ctx.Err() != nil || isLost(err) || j.ctx.Err() != nil:
+			j.pollAnswered(j.Now())
+		case ctx.Err() != nil || isLost(err) || j.pulling.Err() != nil:
 			return arthas.End{}, err
 		case errors.Is(err, arthas.ErrConsumerNotFound):
-			if err := j.session.Rejoin(j.ctx); err != nil {
+			if err := j.session.Rejoin(j.pulling); err != nil {
 				return arthas.End{}, err
 			}
 			j.idlePause = 0
@@ -140,9 +171,19 @@ func (j *job) poll(ctx context.Context, running *arthas.Job) (arthas.End, error)
 			}
 		}
 		if len(page.Results) < fullPage {
-			sleep(ctx, j.pause(&page))
+			j.rest(ctx, &page)
 		}
 	}
+}
+
+// rest waits before the next poll. It ends earlier when another command has results after a rest: what the program does
+// now may concern this command too.
+func (j *job) rest(ctx context.Context, page *arthas.Page) {
+	busy := j.busyAgain()
+	if j.command.Cycle != 0 {
+		busy = nil // its results come at the end of a cycle
+	}
+	sleep(ctx, j.pause(page), busy)
 }
 
 // maxIdlePause limits the pause of an idle command: after 5 minutes without a poll the server removes the queue.
@@ -156,6 +197,9 @@ func (j *job) pause(page *arthas.Page) time.Duration {
 		return j.command.Cycle - page.Elapsed%j.command.Cycle
 	}
 	if len(page.Results) > 0 || j.idlePause == 0 {
+		if j.idlePause > j.PollInterval {
+			j.wakeOthers()
+		}
 		j.idlePause = j.PollInterval
 		return j.PollInterval
 	}
@@ -164,13 +208,24 @@ func (j *job) pause(page *arthas.Page) time.Duration {
 	return j.idlePause
 }
 
-// sleep waits until ctx ends, or for a time.
-func sleep(ctx context.Context, d time.Duration) {
+// sleep waits until ctx ends, or woken is closed, or for a time.
+func sleep(ctx context.Context, d time.Duration, woken <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
+	case <-woken:
 	case <-timer.C:
+	}
+}
+
+// acceptPage forwards the results of a page, and counts what got lost.
+func (j *job) acceptPage(page arthas.Page) {
+	now := j.Now()
+	j.countLoss()
+	j.Count(CountUnbegun, page.Unbegun)
+	for _, result := range page.Results {
+		j.accept(result, now)
 	}
 }
 
@@ -202,8 +257,6 @@ func (j *job) reason(end arthas.End) error {
 		return j.refusal
 	case end.Reason == arthas.EndFailed:
 		return fmt.Errorf("%w: %w", javamethods.ErrRefused, &arthas.CommandError{Code: end.Code, Message: end.Message})
-	case end.Reason == arthas.EndFinished && j.command.Limited:
-		return javamethods.ErrLimit
 	case end.Reason == arthas.EndUnhealthy:
 		j.Count(CountUnhealthy, 1)
 	}

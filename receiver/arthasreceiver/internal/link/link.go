@@ -42,8 +42,9 @@ type Settings struct {
 	// PollInterval is the pause before the next poll of a command without waiting results. It grows with each poll without
 	// results, so that the polls of all idle commands together come at most once in IdlePollInterval.
 	PollInterval, IdlePollInterval time.Duration
-	// Context ends all requests: the time to end sessions at a shutdown is then over.
-	Context context.Context
+	// Context ends all requests: the time to end sessions at a shutdown is then over. Pulling ends all polls: at a shutdown
+	// earlier, so that there is time to close the sessions and to restore the classes.
+	Context, Pulling context.Context
 	// Memory counts the answers.
 	Memory *servermemory.Memory
 	// Count changes a count. Several goroutines call it.
@@ -54,13 +55,16 @@ type Settings struct {
 // Command is the command of a task, in Arthas' words.
 type Command struct {
 	javamethods.OwnCommand
-	arthas.Command
+	// Limit is the number of results after which the command ends; 0 means that it runs until it is interrupted.
+	Limit arthas.Limit
+	// Within returns the command with a limit.
+	Within func(arthas.Limit) arthas.Command
 	// Classes are the classes that it may instrument.
 	Classes javamethods.Classes
 	// Forgets means that recorded calls are deleted in the program after their receipt.
 	Forgets bool
-	// Limited means that the command ends by a number of results. Others run until they are interrupted.
-	Limited bool
+	// Identified means that the values of a watch begin with the IDs of a trace and a span.
+	Identified bool
 	// Cycle is the cycle of a monitor. Others have none.
 	Cycle time.Duration
 }
@@ -76,7 +80,7 @@ var dialect = session.Dialect{Aborts: true, OneLayer: true}
 
 // Connect returns a new link. The first request shows whether the server answers.
 func (d *Dialer) Connect() (*session.Link, error) {
-	l := &link{Dialer: d, forgotten: make(chan recordOf, maxForgotten), running: map[string]bool{}}
+	l := &link{Dialer: d, forgotten: make(chan recordOf, maxForgotten), running: map[string]bool{}, busy: make(chan struct{})}
 	var end context.CancelFunc
 	l.ctx, end = context.WithCancel(d.Context)
 	buffer := d.Memory.Connected(closer(end))
@@ -138,6 +142,8 @@ type link struct {
 	stats session.Stats
 	// running has the IDs of sessions in which commands run.
 	running map[string]bool
+	// busy is closed and replaced when a command has results after a rest.
+	busy chan struct{}
 	// life is the number of processes so far.
 	life int
 	// answered is the time of the last answered poll. No other process knows the session of it.
@@ -315,6 +321,21 @@ func (l *link) runningCommands() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.running)
+}
+
+// busyAgain returns a channel that is closed when a command has results after a rest.
+func (l *link) busyAgain() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.busy
+}
+
+// wakeOthers ends the pauses of all idle commands.
+func (l *link) wakeOthers() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.busy)
+	l.busy = make(chan struct{})
 }
 
 // setRunning notes whether a command runs in a session.

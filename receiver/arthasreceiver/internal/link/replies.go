@@ -97,13 +97,42 @@ func (j *job) record(r *arthas.Record, received time.Time) *javamethods.RecordDe
 // at returns the instant of a server's time, or zero if it is not known. A time that is far from the receipt shows a
 // wrong clock or zone.
 func (j *job) at(of arthas.Timestamp, received time.Time) time.Time {
-	const far = 24 * time.Hour
+	const far, unusual = 24 * time.Hour, 20 * time.Minute
 	if of.IsZero() || j.zone == nil {
 		return time.Time{}
 	}
 	t := of.In(j.zone)
-	if d := received.Sub(t); d > far || d < -far {
+	if received.Sub(t).Abs() > unusual && j.askZoneAgain(received) {
+		t = of.In(j.zone)
+	}
+	if received.Sub(t).Abs() > far {
 		return time.Time{}
 	}
 	return t
+}
+
+// readZone notes the zone of a session that was just opened.
+func (j *job) readZone(of arthas.Server) {
+	j.zoneAsked = j.Now()
+	if of.HasOffset {
+		j.zone = time.FixedZone("", int(of.Offset/time.Second))
+	}
+}
+
+// askZoneAgain requests the zone with another session, unless it was requested shortly before. A command can run for months,
+// and the server's difference to UTC changes with daylight saving time.
+func (j *job) askZoneAgain(now time.Time) bool {
+	const shortly = 10 * time.Minute
+	if now.Sub(j.zoneAsked) < shortly {
+		return false
+	}
+	j.zoneAsked = now
+	s, err := j.client.Open(j.pulling)
+	if err != nil {
+		return false
+	}
+	j.readZone(s.Server())
+	s.Forget()
+	_ = s.Close(j.ctx) // a session without a job expires
+	return true
 }

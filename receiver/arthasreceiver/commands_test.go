@@ -105,6 +105,28 @@ func TestTimesAreRightAfterDaylightSavingTimeBegan(t *testing.T) {
 	b.awaitRestored()
 }
 
+// The program's own tracer has IDs for each second call.
+func TestWatchedValuesHaveTheIDsOfTheProgramsTracer(t *testing.T) {
+	server, endpoint := newServer(t, nil)
+	b := newBed(t, server, endpoint, func(c *Config) {
+		c.Watches = []WatchConfig{{CallsConfig: CallsConfig{TargetConfig: shop, Limit: 2}, TraceID: "#trace", SpanID: "#span"}}
+	})
+	b.Start()
+	b.awaitJobs(1)
+	server.Call(buy(time.Millisecond))
+	server.Call(buy(time.Millisecond))
+	records := b.AwaitRecords("arthas.watch", 2)
+	assert.Equal(t, "00000000000000000000000000000001", records[0].TraceID().String())
+	assert.Equal(t, "0000000000000001", records[0].SpanID().String())
+	assert.True(t, records[1].TraceID().IsEmpty())
+	assert.True(t, records[1].SpanID().IsEmpty())
+	for _, r := range records {
+		assert.Equal(t, "@ArrayList[\n]", r.Body().Str())
+	}
+	b.Shutdown()
+	b.awaitRestored()
+}
+
 // A trace ends while the stack runs. A reset then would leave the class instrumented for all later resets.
 func TestAClassIsResetWhenNoCommandHasItAnyMore(t *testing.T) {
 	server, endpoint := newServer(t, nil)

@@ -124,6 +124,10 @@ type WatchConfig struct {
 	// Expression is an OGNL expression, which the server runs inside the program at each call. Empty means the
 	// parameters, the object and the result.
 	Expression string `mapstructure:"expression"`
+	// TraceID and SpanID are OGNL expressions too: the IDs of W3C of the trace and the span of the call, in hexadecimal
+	// digits. Empty means none.
+	TraceID string `mapstructure:"trace_id"`
+	SpanID  string `mapstructure:"span_id"`
 	// Depth is the depth to which objects are written; 0 means 1.
 	Depth int `mapstructure:"depth"`
 }

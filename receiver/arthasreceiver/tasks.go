@@ -75,13 +75,7 @@ func (c *RecordsConfig) task(field string) (*task.Task, error) {
 	own(t, func(_ *task.Task, limit arthas.Limit) arthas.Command {
 		return arthas.RecordCommand{Target: target, Limit: limit, Condition: condition}
 	})
-	command := t.Own
-	t.Own = func(t *task.Task, rest javamethods.Limit) javamethods.Command {
-		of := command(t, rest).(link.Command)
-		of.Forgets = !c.Keep
-		return of
-	}
-	return t, err
+	return changed(t, func(of *link.Command) { of.Forgets = !c.Keep }), err
 }
 
 func (w *WatchConfig) task(field string) (*task.Task, error) {
@@ -101,27 +95,55 @@ func (w *WatchConfig) task(field string) (*task.Task, error) {
 			err = errors.Join(err, fmt.Errorf("%s.points has %q: set it to before, success, exception or finish", field, point))
 		}
 	}
-	if w.Depth < 0 || w.Depth > maxDepth {
-		err = errors.Join(err, fmt.Errorf("%s.depth is %d: set it to 1 to %d, or to 0 for the server's 1", field, w.Depth, maxDepth))
+	identified, deepest := w.TraceID != "", maxDepth
+	if identified {
+		deepest-- // the list with the IDs is a level
 	}
-	if w.Expression != "" || condition != (arthas.Expression{}) {
-		// A condition needs a value. This is the server's own.
-		const parametersObjectResult = "{params, target, returnObj}"
-		text := w.Expression
-		if text == "" {
-			text = parametersObjectResult
-		}
-		value, wrong := arthas.NewExpression(text)
-		if wrong != nil {
-			err = errors.Join(err, fmt.Errorf("%s.expression: %w", field, wrong))
-		}
-		command.Value = value
+	if w.Depth < 0 || w.Depth > deepest {
+		err = errors.Join(err, fmt.Errorf("%s.depth is %d: set it to 1 to %d, or to 0 for the server's 1", field, w.Depth, deepest))
 	}
-	return own(t, func(_ *task.Task, limit arthas.Limit) arthas.Command {
+	if w.SpanID != "" && !identified {
+		err = errors.Join(err, fmt.Errorf("%s.span_id is set without trace_id: set both", field))
+	}
+	value := w.Expression
+	if value == "" && (identified || condition != (arthas.Expression{})) {
+		// A condition needs a value, and so do IDs. This is the server's own.
+		value = "{params, target, returnObj}"
+	}
+	for _, e := range []struct {
+		name, text string
+		into       *arthas.Expression
+	}{{"expression", value, &command.Value}, {"trace_id", w.TraceID, &command.TraceID}, {"span_id", w.SpanID, &command.SpanID}} {
+		if e.text == "" {
+			continue
+		}
+		var wrong error
+		if *e.into, wrong = arthas.NewExpression(e.text); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%s.%s: %w", field, e.name, wrong))
+		}
+	}
+	if err == nil {
+		if _, wrong := arthas.CommandLine(command); wrong != nil {
+			err = fmt.Errorf("%s: %w", field, wrong)
+		}
+	}
+	own(t, func(_ *task.Task, limit arthas.Limit) arthas.Command {
 		limited := command
 		limited.Limit = limit
 		return limited
-	}), err
+	})
+	return changed(t, func(c *link.Command) { c.Identified = identified }), err
+}
+
+// changed changes the commands of a task.
+func changed(t *task.Task, change func(*link.Command)) *task.Task {
+	command := t.Own
+	t.Own = func(t *task.Task, rest javamethods.Limit) javamethods.Command {
+		of := command(t, rest).(link.Command)
+		change(&of)
+		return of
+	}
+	return t
 }
 
 // calls returns a task of single calls with the options of its target.

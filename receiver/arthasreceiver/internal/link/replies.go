@@ -27,11 +27,11 @@ func (j *job) replies(result arthas.Result, received time.Time) []javamethods.Re
 		}
 		return []javamethods.Reply{tree}
 	case *arthas.CallStack:
-		return []javamethods.Reply{&javamethods.CallStack{Time: j.at(r.Time, received), Thread: r.Thread, Frames: r.Frames}}
+		stack := &javamethods.CallStack{Time: j.at(r.Time, received), Thread: r.Thread, Frames: r.Frames}
+		stack.TraceID, stack.ForeignTrace = traceID(r.TraceID)
+		return []javamethods.Reply{stack}
 	case *arthas.Watch:
-		return []javamethods.Reply{&javamethods.Watch{
-			Time: j.at(r.Time, received), Class: r.Class, Method: r.Method, Point: r.Point, Value: r.Value, Cost: r.Cost.Duration, HasCost: r.Cost.Known,
-		}}
+		return []javamethods.Reply{j.watch(r, received)}
 	case *arthas.Records:
 		replies := make([]javamethods.Reply, 0, len(r.Calls))
 		for i := range r.Calls {
@@ -41,6 +41,25 @@ func (j *job) replies(result arthas.Result, received time.Time) []javamethods.Re
 	default:
 		return nil
 	}
+}
+
+// watch returns a watched value. IDs that are none of W3C are foreign ones.
+func (j *job) watch(r *arthas.Watch, received time.Time) *javamethods.Watch {
+	w := &javamethods.Watch{
+		Time: j.at(r.Time, received), Class: r.Class, Method: r.Method, Point: r.Point, Value: r.Value, Cost: r.Cost.Duration, HasCost: r.Cost.Known,
+	}
+	if !j.command.Identified {
+		return w
+	}
+	trace, span, value, ok := r.Identified()
+	if !ok {
+		return w
+	}
+	w.Value = value
+	if w.TraceID, w.ForeignTrace = traceID(trace); w.TraceID != [16]byte{} {
+		w.SpanID = spanID(span)
+	}
+	return w
 }
 
 // enhanced returns what the server instrumented. If it instrumented nothing although classes match, that is the reason

@@ -118,8 +118,24 @@ func durationOf(node *arthas.TraceNode) arthas.Cost {
 
 // traceID returns the ID of another tracer if it is an ID of W3C. Otherwise it returns the text as a foreign one.
 func traceID(of string) (id [16]byte, foreign string) {
-	if n, err := hex.Decode(id[:], []byte(of[:min(len(of), 2*len(id))])); err == nil && n == len(id) && len(of) == 2*len(id) && id != [16]byte{} {
+	if decodeID(id[:], of); id != [16]byte{} {
 		return id, ""
 	}
-	return [16]byte{}, of
+	return id, of
+}
+
+// spanID returns the ID of a span, or zero if it is none of W3C.
+func spanID(of string) (id [8]byte) {
+	decodeID(id[:], of)
+	return id
+}
+
+// decodeID decodes an ID in hexadecimal digits. It stays zero if the text is none of its length.
+func decodeID(id []byte, of string) {
+	if len(of) != 2*len(id) {
+		return
+	}
+	if _, err := hex.Decode(id, []byte(of)); err != nil {
+		clear(id)
+	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // Fifty simulated servers with five commands each: the collector's memory, time of processors and open connections stay small.
-// Each server sees one open poll at a time, and is restored at the end.
+// Each server sees one open poll at a time, and is restored at the end. On a busy machine this takes longer than by default.
 func TestFiftyArthasServersNeedLittle(t *testing.T) {
 	const servers, commands, seconds = 50, 5, 20
 	load := arthasserver.Load{Package: "com.example.shop", Classes: 5, Methods: 4, Rate: 10, Threads: 2, Failures: 0.1, Seed: 1}
@@ -45,23 +45,25 @@ receivers:
     stacks: [{class: "com.example.shop.Service2", method: "*", limit: -1}]
     watches: [{class: "com.example.shop.Service3", method: "*", limit: -1}]
     records: [{class: "com.example.shop.Service4", method: "*", limit: 1000}]
+    shutdown_timeout: 40s
 exporters: {nop: {}}
 service: {pipelines: {
   traces: {receivers: [arthas], exporters: [nop]}, logs: {receivers: [arthas], exporters: [nop]}, metrics: {receivers: [arthas], exporters: [nop]}}}
 `, endpoints.String()))
 	c.AwaitMetric(t, servers, "otelcol_receiver_arthas_server_up")
 	c.AwaitMetric(t, servers*commands, "otelcol_receiver_arthas_results")
-	before, mostFiles := c.CPUSoFar(t), 0
+	before, most, mostFiles := c.CPUSoFar(t), 0, 0
 	began := time.Now()
-	for ticker := time.NewTicker(time.Second); time.Since(began) < seconds*time.Second; <-ticker.C {
-		mostFiles = max(mostFiles, c.OpenFiles(t))
+	for ticker := time.NewTicker(100 * time.Millisecond); time.Since(began) < seconds*time.Second; <-ticker.C {
+		most, mostFiles = max(most, c.Connections(t)), max(mostFiles, c.OpenFiles(t))
 	}
 	used := float64(c.CPUSoFar(t)-before) / float64(time.Since(began))
 	memory, results := c.PeakMemory(t), c.Metric(t, "otelcol_receiver_arthas_results")
 	losses := c.Metric(t, "otelcol_receiver_arthas_losses")
+	stopping := time.Now()
 	c.Stop(t)
-	t.Logf("%d servers, %d commands each: %.0f results, %d MiB, %.1f%% of a processor, at most %d open files, %.0f losses",
-		servers, commands, results, memory>>20, 100*used, mostFiles, losses)
+	t.Logf("%d servers, %d commands each: %.0f results, %d MiB, %.1f%% of a processor, at most %d open connections and %d open files, %.0f losses, a shutdown of %v",
+		servers, commands, results, memory>>20, 100*used, most, mostFiles, losses, time.Since(stopping))
 	for _, server := range all {
 		_, polls := server.Requests()
 		assert.Equal(t, 1, polls, "open polls at the same time")
@@ -69,5 +71,6 @@ service: {pipelines: {
 		assert.Zero(t, server.Lives()[0].Sessions)
 	}
 	assert.Less(t, memory, uint64(400<<20))
-	assert.Less(t, mostFiles, 4*servers)
+	// Each server has one open poll. Others are short requests.
+	assert.LessOrEqual(t, most, 2*servers)
 }

@@ -38,19 +38,36 @@ func (c *Collector) OpenFiles(t testing.TB) int {
 	return len(files)
 }
 
+// States of TCP sockets in /proc/PID/net/tcp.
+const (
+	established = "01"
+	listening   = "0A"
+)
+
 // Listeners is the number of sockets on which the process listens for TCP.
-func (c *Collector) Listeners(t testing.TB) (n int) {
+func (c *Collector) Listeners(t testing.TB) int {
 	t.Helper()
-	const listening = "0A"
-	listen := map[string]bool{}
+	return c.sockets(t, listening)
+}
+
+// Connections is the number of open TCP connections of the process.
+func (c *Collector) Connections(t testing.TB) int {
+	t.Helper()
+	return c.sockets(t, established)
+}
+
+// sockets is the number of TCP sockets of the process in a state.
+func (c *Collector) sockets(t testing.TB, state string) (n int) {
+	t.Helper()
+	inState := map[string]bool{}
 	for _, name := range []string{"net/tcp", "net/tcp6"} {
 		table, err := os.ReadFile(c.proc(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(table)) {
-			if columns := strings.Fields(line); len(columns) > 9 && columns[3] == listening {
-				listen["socket:["+columns[9]+"]"] = true
+			if columns := strings.Fields(line); len(columns) > 9 && columns[3] == state {
+				inState["socket:["+columns[9]+"]"] = true
 			}
 		}
 	}
@@ -60,7 +77,7 @@ func (c *Collector) Listeners(t testing.TB) (n int) {
 	}
 	for _, file := range files {
 		// A file that was closed meanwhile does not count.
-		if to, err := os.Readlink(filepath.Join(c.proc(t, "fd"), file.Name())); err == nil && listen[to] {
+		if to, err := os.Readlink(filepath.Join(c.proc(t, "fd"), file.Name())); err == nil && inState[to] {
 			n++
 		}
 	}

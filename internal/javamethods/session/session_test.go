@@ -148,6 +148,28 @@ func TestRepliesAfterTheEndOfARunCount(t *testing.T) {
 	s.halt()
 }
 
+// The server of a command that ran is gone. If it comes back in the same process, the classes are as the command left them.
+func TestAConfirmedCommandOwesAResetAlthoughItsServerIsGone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		confirmed bool
+		owed      int
+	}{"confirmed": {true, 1}, "not sent": {false, 0}} {
+		t.Run(name, func(t *testing.T) {
+			s := idleSession(t, &peer{}, console, unchanged, "demo.*")
+			s.link.Unsent = func(error) bool { return true }
+			r := newRun(s, s.jobs[0])
+			if tt.confirmed {
+				r.receive(&javamethods.Affected{Classes: 1, Methods: 2}, true)
+			}
+			r.err = errLost
+			s.countRun(r, 1)
+			s.runEnded(r)
+			assert.Len(t, s.resets.owed, tt.owed)
+			s.halt()
+		})
+	}
+}
+
 // The pauses grow only for commands that are lost soon, several times in a row.
 func TestACommandThatRanLongIsSentAgainSoon(t *testing.T) {
 	s := idleSession(t, &peer{}, console, func(c *Settings) {

@@ -559,10 +559,10 @@ func (r *run) mayHaveInstrumented() bool {
 	switch {
 	case !r.job.Kind.Instruments():
 		return false
+	case r.affected: // also if a later request of the command did not reach the server
+		return r.matched
 	case r.err != nil && r.link.Unsent(r.err):
 		return false
-	case r.affected:
-		return r.matched
 	default:
 		return true
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/reference"
 	"github.com/callbraid/callbraid/test/kit"
+	"github.com/callbraid/callbraid/test/kit/dashboard"
 	"github.com/callbraid/callbraid/test/kit/jaeger"
 	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
@@ -218,7 +219,7 @@ func TestJaegerAndPrometheusHaveTheDataOfEveryTracer(t *testing.T) {
 			if version == jaeger.V2 {
 				t.Run("metrics", func(t *testing.T) { numbers.check(t, lives) })
 				t.Run("calls of methods", numbers.checkCalls)
-				t.Run("dashboards", func(t *testing.T) { checkDashboards(t, numbers.Server, own) })
+				t.Run("dashboards", func(t *testing.T) { dashboard.Check(t, "../packaging/grafana", numbers.Server, own) })
 				t.Run("pages", numbers.checkPages)
 			}
 			sent := b.awaitSent(t)

@@ -4,6 +4,7 @@
 package test
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -22,11 +23,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/callbraid/callbraid/internal/componentkit/figures"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
+	"github.com/callbraid/callbraid/test/kit/dashboard"
+	"github.com/callbraid/callbraid/test/kit/jaeger"
 	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
 
 // packaging/compose: docker compose starts the collector with Jaeger, Prometheus and Grafana, and plays a Maven build. Containers
-// of other projects do not run here. So the tests check the file with the library of `docker compose`.
+// of other projects do not run here. So the tests check the file with the library of `docker compose`, and run the same commands
+// and configurations with a real Jaeger and a real Prometheus.
 
 const (
 	composeFolder = "../packaging/compose"
@@ -245,10 +252,82 @@ func TestGrafanaOfTheComposeFileHasDataSourcesAndDashboards(t *testing.T) {
 	home := grafana.Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
 	require.NotNil(t, home)
 	assert.Equal(t, inGrafana, path.Dir(*home))
-	assert.NotEmpty(t, expressions(t, fileOf(t, grafana, *home)))
+	assert.NotEmpty(t, dashboard.Expressions(t, fileOf(t, grafana, *home)))
 }
 
 type composePort = types.ServicePortConfig
+
+// notPlayedInCompose matches metrics of receivers that compose.yaml does not start, and of breaks, which the build has not.
+var notPlayedInCompose = regexp.MustCompile(`otelcol_receiver_(rbkit|greys|arthas|lttng_\w+|ctf_file)_|_stack_pairing_breaks\b`)
+
+// mavenMetrics is a query for all calls in Prometheus.
+const mavenMetrics = "sum(code_function_calls_total)"
+
+// patientReceiver is added to the configurations. If a pipeline accepts nothing for max_block, by default 5 s, a program runs on
+// untraced, and has fewer calls. That happens on a busy machine.
+const patientReceiver = "receivers: {bytefrog: {max_block: 0s}}"
+
+// The commands and configurations of compose.yaml, with other addresses, show the Maven build: spans in Jaeger, numbers in
+// Prometheus with exemplars that lead to Jaeger, the dashboards of methods and of the collector, and a flame graph.
+func TestTheComposeFileShowsAMavenBuild(t *testing.T) {
+	t.Parallel()
+	project := composed(t)
+	collector, player, scraper := project.Services["collector"], project.Services["maven-build"], project.Services["prometheus"]
+	spans := jaeger.Start(t, jaeger.V2)
+	agents, pages, metrics := testkit.Address(t), testkit.Address(t), testkit.Address(t)
+	files := configurationsOf(t, collector)
+	require.Len(t, files, 3)
+	c := kit.StartMerged(t, []string{
+		textOfFile(t, collector, files[0], nil),
+		textOfFile(t, collector, files[1], map[string]string{
+			"0.0.0.0:8765": agents, "0.0.0.0:4040": pages, "0.0.0.0:8889": metrics, "0.0.0.0:13133": "${env:HEALTH}",
+		}),
+		textOfFile(t, collector, files[2], map[string]string{"jaeger:4317": spans.OTLP, "host: 0.0.0.0": "host: 127.0.0.1", "port: 8888": "port: ${env:METRICS_PORT}"}),
+		patientReceiver,
+	}, "CALLBRAID_DATA="+t.TempDir())
+	own := strings.TrimSuffix(strings.TrimPrefix(c.MetricsURL(), "http://"), "/metrics")
+	numbers := prometheus.StartConfigured(t, textOfFile(t, scraper, "/etc/prometheus/prometheus.yml", map[string]string{
+		"/etc/prometheus/alerts.yaml": absolutePath(t, fileOf(t, scraper, "/etc/prometheus/alerts.yaml")),
+		"collector:8889":              metrics, "collector:8888": own,
+	}))
+
+	require.Equal(t, []string{"/usr/bin/agentsim"}, []string(player.Entrypoint))
+	arguments := slices.Clone([]string(player.Command))
+	capture := len(arguments) - 1
+	arguments[capture] = fileOf(t, player, arguments[capture])
+	for i := range arguments {
+		arguments[i] = strings.Replace(arguments[i], "collector:8765", agents, 1)
+	}
+	output, err := exec.CommandContext(t.Context(), kit.AgentSim(t), arguments...).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+
+	numbers.Await(t, mavenMetrics, mavenSpans)
+	// keep leaves traces out while there are more than 20,000 calls a second.
+	testkit.Eventually(t, "all kept spans are sent", func() (bool, string) {
+		look := c.Look(t)
+		kept, left := look.Sum(connectorMetrics+"decided_calls"), look.Sum(connectorMetrics+"limited_calls")
+		sent := look.Sum(sentSpans, `exporter="otlp_grpc/jaeger"`)
+		return kept+left == mavenSpans && sent > 0 && sent == kept, fmt.Sprintf("%v of %v, and %v are left out", sent, kept, left)
+	})
+	latest := spans.Search(t, "unknown_service:java", 1)
+	require.Len(t, latest, 1)
+	assert.Empty(t, latest[0].AllWarnings())
+	for _, name := range []string{"methods.json", "collector.json"} {
+		t.Run(name, func(t *testing.T) {
+			isPlayed := func(expression string) bool { return !notPlayedInCompose.MatchString(expression) }
+			dashboard.CheckFile(t, filepath.Join("../packaging/grafana", name), isPlayed, numbers)
+		})
+	}
+	t.Run("exemplars lead to traces", func(t *testing.T) {
+		exemplars := numbers.Exemplars(t, "code_function_calls_total")
+		require.NotEmpty(t, exemplars)
+		assert.Positive(t, spans.Trace(t, exemplars[0].Labels["trace_id"]).SpanCount())
+	})
+	t.Run("flame graph", func(t *testing.T) {
+		page := fetch(t, "http://"+pages)
+		assert.Contains(t, page, figures.Count(mavenSpans))
+	})
+}
 
 // absolutePath is the absolute path of a file.
 func absolutePath(t *testing.T, file string) string {

@@ -70,7 +70,7 @@ func (a *agent) suspending(reasons hq.Reason) {
 	if a.env.Settings.SuspendAtOnce {
 		policy = "suspend"
 	}
-	a.logger.Warn("Suspending the agent until the pipeline has accepted all held batches",
+	a.logger.Warn("Suspending the agent: its program runs on untraced until the pipeline has accepted all held batches",
 		zap.String("on_overload", policy), zap.Duration("max_block", a.env.Settings.MaxBlock))
 }
 

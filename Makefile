@@ -246,7 +246,7 @@ check-release: ## Check that a tag, the version and the changelog agree (TAG=v0.
 
 .PHONY: set-version
 set-version: ## Write a version into every file that has it, and its chapter into the changelog (TO=0.1.0)
-	@cd internal/tools && $(GO) run ./setversion -to '$(TO)' $(CURDIR) && $(GO) generate ./gatewaymanifest
+	@cd internal/tools && $(GO) run ./setversion -to '$(TO)' $(CURDIR) && $(GO) generate ./manifests
 
 .PHONY: vulnerabilities
 vulnerabilities: $(TOOLS)/govulncheck ## Look for known vulnerabilities in code that the programs can reach (needs the Go vulnerability database)

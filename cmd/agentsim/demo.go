@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
@@ -40,6 +41,10 @@ changes this.
 With DEMO_SCREENSHOT=file.png in the environment a picture of the flame graph is left
 in that file, if Chromium is there.
 
+Collector, configuration and capture are those of the working directory, or else those of the
+archive or package that agentsim is from. If the installed service runs, stop it before, because
+the demo uses the same ports.
+
 The configuration has to show all calls as flame graphs, and to write its output into the
 directory that the environment variable CALLBRAID_DATA names, as config/standalone.yaml does.`,
 		Example: `  agentsim demo
@@ -48,6 +53,12 @@ directory that the environment variable CALLBRAID_DATA names, as config/standalo
   agentsim demo --capture testdata/bytefrog/shop.zip --data /tmp/shop`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			// Unless they are given, the files are those of a checkout, an unpacked archive or an installed package.
+			for name, file := range map[string]*string{"collector": &o.Collector, "config": &o.Config, "capture": &capture} {
+				if !c.Flags().Changed(name) {
+					*file = shipped(*file, roots())
+				}
+			}
 			program, err := openReplay(capture, replay.Options{})
 			if err != nil {
 				return err
@@ -85,6 +96,35 @@ directory that the environment variable CALLBRAID_DATA names, as config/standalo
 	flags.StringVar(&o.Pages, "pages", "http://localhost:4040", "the configuration's flame graphs")
 	flags.BoolVar(&o.Keep, "keep", keepsRunning(), "keep the collector running until an interrupt, so that you can look at its pages")
 	return command
+}
+
+// roots are the folders that can have the project's files, the nearest first: the working directory, an unpacked archive, and the
+// folder of an installed package. agentsim is in the folder bin of the latter two.
+func roots() []string {
+	found := []string{"."}
+	program, err := os.Executable()
+	if err != nil { // no /proc, as in some chroots
+		program, err = exec.LookPath(os.Args[0])
+	}
+	if err == nil {
+		above := filepath.Dir(filepath.Dir(program))
+		found = append(found, above, filepath.Join(above, "share", "otelcol-callbraid"))
+	}
+	return found
+}
+
+// shipped is the path of a file in the first of the roots that has it, or the path below the first one, for an error.
+func shipped(file string, roots []string) string {
+	if filepath.IsAbs(file) {
+		return file // from the environment
+	}
+	for _, root := range roots {
+		path := filepath.Join(root, file)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return file
 }
 
 // keepsRunning is the default of --keep: the value of the environment, or true on a terminal.

@@ -151,7 +151,7 @@ func TestTheImageRuns(t *testing.T) {
 	}
 	const ownMetrics = 8888
 	// compose.yaml and sidecar.yaml run these.
-	for _, file := range []string{"/usr/bin/agentsim", "/usr/bin/bytefrog-guard", "/usr/share/otelcol-callbraid/maven.zip"} {
+	for _, file := range []string{"/usr/bin/agentsim", "/usr/bin/bytefrog-guard", "/usr/share/otelcol-callbraid/testdata/bytefrog/maven.zip"} {
 		assert.FileExists(t, filepath.Join(s.root, file))
 	}
 	authorities := x509.NewCertPool()

@@ -53,6 +53,13 @@ func (r *release) archive(p platform, bom, licences string) (_ string, err error
 	return name, a.err
 }
 
+// captures are recordings of traced programs that agentsim plays, as README.md does. packaging/otelcol-callbraid.yaml has the same.
+var captures = []string{
+	"testdata/bytefrog/maven.zip", "testdata/bytefrog/shop.zip",
+	"testdata/lttng/live/cygok.zip", "testdata/lttng/live/jul1.zip",
+	"testdata/rbkit/released-30s.zip",
+}
+
 // addDistribution adds everything that Windows does not have.
 func (r *release) addDistribution(a *archive, p platform) {
 	for _, program := range programsOf(p) {
@@ -61,6 +68,9 @@ func (r *release) addDistribution(a *archive, p platform) {
 	a.addAll("man/man1", filepath.Join(r.dist, "man", "*.1"))
 	a.addAll("completions", filepath.Join(r.dist, "completions", "*"))
 	a.addAll("config", filepath.Join("config", "*.yaml"))
+	for _, capture := range captures {
+		a.add(capture, capture, 0o644)
+	}
 	a.add("config/schema.json", filepath.Join("config", "schema.json"), 0o644)
 	a.addAll("grafana", filepath.Join("packaging", "grafana", "*.json"))
 	a.addAll("prometheus", filepath.Join("packaging", "prometheus", "*.yaml"))

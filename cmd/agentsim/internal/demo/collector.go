@@ -42,6 +42,9 @@ type collector struct {
 func checkFree(addresses ...string) error {
 	for _, address := range addresses {
 		listener, err := net.Listen("tcp", address)
+		if unknown := (*net.DNSError)(nil); errors.As(err, &unknown) {
+			return fmt.Errorf("find the address %s: %w", address, err)
+		}
 		if err != nil {
 			return fmt.Errorf("%s is in use: end the program that listens there (another collector?), or use a configuration with other ports: %w", address, err)
 		}

@@ -143,7 +143,7 @@ func TestAResetIsNotUndoneByARestart(t *testing.T) {
 		windows := g.history.Load().Windows("shop", calltree.Calls)
 		require.Len(t, windows, 2, "the hour keeps its calls")
 
-		// The first collector is killed: the next one opens what it stored.
+		// The first collector is killed: the next one opens its stored trees.
 		next, _ := servingFor(t, nil, hostOf(d), withStorage)
 		for _, service := range next.store.Services() {
 			assert.Zero(t, service.Calls)

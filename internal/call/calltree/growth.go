@@ -123,7 +123,7 @@ type Growth struct {
 	Number uint64
 }
 
-// Growth returns what was added to a tree in its current period, or false if there is no tree. With end, the next period
+// Growth returns the growth of a tree in its current period, or false if there is no tree. With end, the next period
 // begins at the same moment. Settings.Periods must be set.
 //
 // A call that waits for its caller at the end of a period is below [MissingParent] there. If the caller arrives later, only

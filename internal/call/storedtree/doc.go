@@ -24,7 +24,7 @@
 // # Why not a profile of pprof
 //
 // A profile has a stack for each path, so its size grows with the depth of the tree, and a stack has one time only. Totals, marks
-// and gaps would be lost. Here a path takes less than 10 bytes at any depth, and what is read is what was written.
+// and gaps would be lost. Here a path takes less than 10 bytes at any depth, and reading returns the written tree.
 //
 // # Versions
 //

@@ -4,7 +4,7 @@
 // Package history stores call trees in a storage extension: the trees themselves, so that the next collector continues them, and
 // windows of an hour and of a day. It knows no pages. internal/call/storedtree has the format.
 //
-// # What is stored when
+// # Time of a save
 //
 //   - Nothing is stored for a call. A save takes place in each interval, at the end of each hour, before and after a reset, and at the
 //     shutdown. A collector that is killed loses the calls since its last save, and the next one says so on the page of that hour.

@@ -367,7 +367,7 @@ func (h *History) Save(ctx context.Context) { h.save(ctx, false) }
 //     begins for each tree in the moment in which its growth is taken.
 //  2. Ended days become one tree each.
 //  3. Old windows go, and those beyond the bound.
-//  4. Everything is stored at once.
+//  4. All changes are stored in one transaction.
 func (h *History) save(ctx context.Context, isLast bool) {
 	h.saving.Lock()
 	defer h.saving.Unlock()
@@ -402,7 +402,7 @@ func (h *History) saveTree(tree *calltree.Tree, isOver bool) {
 	defer h.mu.Unlock()
 	t := h.of(treeKey{tree.Service, tree.Kind})
 	if t.number != tree.Number {
-		// What was stored of another tree in this hour stays.
+		// Stored data of another tree in this hour stays.
 		t.number, t.isSaved, t.hour = tree.Number, false, nil
 	}
 	if isOver {

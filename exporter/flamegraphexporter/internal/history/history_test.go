@@ -386,7 +386,7 @@ func TestWaitingHoursAreBounded(t *testing.T) {
 	assert.NotEmpty(t, b.windows("large"))
 }
 
-// Each entry can be torn, damaged, gone, or of another version. The others are shown, the page says what is missing, and the log, too.
+// Each entry can be torn, damaged, gone, or of another version. The others are shown. The page and the log name the missing ones.
 func TestADamagedEntryCostsOnlyItself(t *testing.T) {
 	for name, damage := range map[string]func(value []byte) []byte{
 		"torn":               func(value []byte) []byte { return value[:len(value)/2] },

@@ -163,6 +163,16 @@ e2e-test: build gateway ## Run only the end-to-end tests, against the built dist
 	@$(call step,end-to-end tests); cd test; \
 	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -p 1 -parallel $(E2E_AT_ONCE) -timeout 25m -run '$(E2E_ONLY)' ./...; $(took)
 
+# The tests that take the documentation's pictures. A test checks the list.
+PICTURE_TESTS := ^(TestACommandThatPausesAProgramAsksFirst|TestTheDemoWritesAPictureOfAMavenBuild|TestTheFlameGraphOfAMavenBuild|TestThePageOfAServiceFindsAFunctionThatBecameSlow|TestThePageOfAgentsKeepsItselfCurrent|TestThePagesOfAgentsFitAPhone)$$
+
+.PHONY: pictures
+pictures: build ## Take the pictures in docs/pictures again, with Chromium (each is checked to be new)
+	@rm -f docs/pictures/*.png; cd test; \
+	$(BINARIES) CALLBRAID_PICTURES=$(CURDIR)/docs/pictures CALLBRAID_REQUIRE_PEERS=1 $(TEST) -count=1 -parallel $(E2E_AT_ONCE) -timeout 25m -run '$(PICTURE_TESTS)' . \
+		|| { echo "git checkout docs/pictures restores the pictures"; exit 1; }
+	@cd test; $(TEST) -count=1 -run '^TestThePagesOfPicturesShowThoseThatTestsTake$$' .
+
 .PHONY: race
 race: ## Run the tests with several goroutines under the race detector at full size, as before a release (needs a C compiler)
 	@CGO_ENABLED=1 $(TEST) -race -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 60m $$($(race))

@@ -350,13 +350,13 @@ func TestAnAgentGetsCommandsFromABrowser(t *testing.T) {
 	for _, want := range []string{id, "bytefrog", evil} {
 		assert.Contains(t, page, want)
 	}
-	b.Screenshot(t, "agents")
+	b.Screenshot(t, "agents-hostile")
 	b.Leave(t, click("button", "suspend"))
 	assert.Equal(t, "tracing is suspended", textOf(t, b, "#message"))
 	follow(t, b, "The agent")
 	assert.Equal(t, "suspended", textOf(t, b, "#state"))
-	assert.True(t, evaluate[bool](t, b, `Array.from(document.querySelectorAll("button[disabled]")).map(e => e.value).join() == "pause,stop"`))
-	b.Screenshot(t, "agent")
+	assert.True(t, evaluate[bool](t, b, `Array.from(document.querySelectorAll("button[disabled]")).map(e => e.value).join() == "suspend,pause,unpause,stop"`))
+	b.Screenshot(t, "agent-hostile")
 	b.Leave(t, click("button", "unsuspend"))
 	assert.Equal(t, "tracing goes on", textOf(t, b, "#message"))
 	assert.Empty(t, b.Errors())

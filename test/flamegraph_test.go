@@ -50,15 +50,15 @@ func TestTheFlameGraphOfAMavenBuild(t *testing.T) {
 	for _, want := range []string{"maven", figures.Count(mavenSpans), "flame graph"} {
 		assert.Contains(t, start, want)
 	}
-	b.Screenshot(t, "overview")
+	b.Picture(t, "services")
 
 	follow(t, b, "maven")
 	assert.Contains(t, textOf(t, b, "body"), figures.Count(mavenSpans)+" calls, "+figures.Count(mavenErrors)+" errors")
-	b.Screenshot(t, "service")
+	b.Screenshot(t, "service-maven")
 
 	follow(t, b, "Flame graph")
 	t.Run("has frames", func(t *testing.T) { hasFrames(t, b) })
-	b.Screenshot(t, "flamegraph")
+	b.Picture(t, "flame-graph")
 	t.Run("search", func(t *testing.T) { findsFrames(t, b) })
 	t.Run("zoom", func(t *testing.T) { zooms(t, b) })
 	t.Run("leads to nothing that is not served", func(t *testing.T) { hides(t, b) })
@@ -318,7 +318,7 @@ func showsTheTreeInSpeedscope(t *testing.T, b *browser.Browser, site string) {
 	follow(t, b, "speedscope")
 	awaitProfile(t, b)
 	assert.Equal(t, "maven - speedscope", evaluate[string](t, b, `document.title`))
-	b.Screenshot(t, "speedscope")
+	b.Picture(t, "speedscope")
 	assert.Contains(t, functionsInSpeedscope(t, b), "ClassRealm.findClassInternal")
 	b.Screenshot(t, "speedscope-sandwich")
 }
@@ -350,7 +350,7 @@ func comparesTheWindow(t *testing.T, b *browser.Browser, site string) {
 		assert.Contains(t, text, want)
 	}
 	shown := evaluate[string](t, b, `document.URL`)
-	b.Screenshot(t, "compare")
+	b.Picture(t, "compare")
 
 	const frames = `document.querySelectorAll('svg.flames')[0].querySelectorAll('svg').length`
 	all := evaluate[int](t, b, frames)
@@ -376,7 +376,7 @@ func comparesTheWindow(t *testing.T, b *browser.Browser, site string) {
 		assert.Empty(t, evaluate[string](t, b, tooWide), path)
 	}
 	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
-	b.Screenshot(t, "service-phone")
+	b.Picture(t, "service-phone")
 	b.Desktop(t)
 }
 

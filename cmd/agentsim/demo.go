@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -31,15 +32,15 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Start a collector, replay a capture into it, and summarise the counted calls",
 		Long: `Starts the collector as a child process, plays a capture of a real agent into it
-through the real protocol, waits until all calls are in the flame graph, and prints
-a summary of them, and the address of the flame graph.
+through the real protocol, waits until all calls are in its call tree, and prints a
+summary of them, and the address of the program's page.
 
 On a terminal the collector runs until it is interrupted, so that its pages can be
 looked at; elsewhere it ends. --keep, or DEMO_KEEP=true or false in the environment,
 changes this.
 
-With DEMO_SCREENSHOT=file.png in the environment a picture of the flame graph is left
-in that file, if Chromium is there.
+With DEMO_SCREENSHOT=file.png in the environment a picture of the page is left in
+that file, if Chromium is there.
 
 Collector, configuration and capture are those of the working directory, or else those of the
 archive or package that agentsim is from. If the installed service runs, stop it before, because
@@ -75,6 +76,7 @@ directory that the environment variable CALLBRAID_DATA names, as config/standalo
 				return err
 			}
 			o.Screenshot = os.Getenv("DEMO_SCREENSHOT")
+			o.Service = strings.TrimSuffix(filepath.Base(capture), filepath.Ext(capture))
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			err = demo.Run(ctx, o)

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/componentkit/webpage"
 )
 
 // Bounds of the kept pages: their number, and the size of one in bytes.
@@ -60,7 +62,7 @@ func (k *keptPages) find(key string) (p page, ok bool) {
 
 // answerForm answers a form with a page that is to be looked at elsewhere: from the form's
 // address and from its own, everything else is two steps up.
-func (s *site) answerForm(w http.ResponseWriter, status int, name string, data any) {
+func (s *site) answerForm(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
 	html, err := renderPage(name, data)
 	if err != nil {
 		s.failedRender(w, err)
@@ -72,23 +74,19 @@ func (s *site) answerForm(w http.ResponseWriter, status int, name string, data a
 		w.WriteHeader(http.StatusSeeOther)
 		return
 	}
-	p.write(w)
+	p.write(w, r)
 }
 
 // answerPage answers with a kept page.
 func (s *site) answerPage(w http.ResponseWriter, r *http.Request) {
 	if p, ok := s.kept.find(r.PathValue("key")); ok {
-		p.write(w)
+		p.write(w, r)
 		return
 	}
-	s.failedPage(w, "../../", problemOf(notFound, 0, "this answer is no longer kept"))
+	s.failedPage(w, r, "../../", problemOf(notFound, 0, "this answer is no longer kept"))
 }
 
-func (p page) write(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(p.status)
-	_, _ = w.Write(p.html) // the client is gone, or too slow
-}
+func (p page) write(w http.ResponseWriter, r *http.Request) { webpage.Write(w, r, p.status, p.html) }
 
 func (s *site) failedRender(w http.ResponseWriter, err error) {
 	s.logger.Error("A page could not be made", zap.Error(err))

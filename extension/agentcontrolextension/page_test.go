@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -77,6 +80,116 @@ func TestThePageListsAgentsWithButtons(t *testing.T) {
 	assert.Contains(t, body, "Done: suspend")
 	assert.Equal(t, "done", f.told()[0].Outcome())
 	assert.Contains(t, b.get("/style.css"), "font")
+	assert.Contains(t, page, "Stop tracing.", "it says what the command does")
+	assert.Equal(t, "agents/"+f.id+"#command-enable", linkTo(t, page, "enable …"), "a command with an argument has a form elsewhere")
+}
+
+// linkTo is the address of the link with a text.
+func linkTo(t *testing.T, page, text string) string {
+	t.Helper()
+	for _, a := range elements(t, page, "a") {
+		if a.FirstChild != nil && a.FirstChild.Data == text {
+			return attributeOf(a, "href")
+		}
+	}
+	return ""
+}
+
+// values are the commands of a page's buttons.
+func values(t *testing.T, page string) (all []string) {
+	t.Helper()
+	for _, button := range elements(t, page, "button") {
+		all = append(all, attributeOf(button, "value"))
+	}
+	return all
+}
+
+func TestTheListHasOnlyButtonsThatFitTheAgentsState(t *testing.T) {
+	b := newBed(t, disruptive)
+	f := newFake("one")
+	b.extension.Register(f)
+	assert.Equal(t, []string{"suspend", "stop"}, values(t, b.get("/")))
+	f.snapshot.Unfit = map[string]string{"suspend": "tracing is <suspended> already", "enable": "it has no loggers"}
+	page := b.get("/")
+	assert.Equal(t, []string{"stop"}, values(t, page))
+	assert.Empty(t, linkTo(t, page, "enable …"))
+	page = b.get("/agents/" + f.id)
+	assert.Contains(t, page, "Not now: tracing is &lt;suspended&gt; already.")
+	for _, button := range elements(t, page, "button") {
+		_, isUnfit := f.snapshot.Unfit[attributeOf(button, "value")]
+		assert.Equal(t, isUnfit, hasAttribute(button, "disabled"), attributeOf(button, "value"))
+	}
+	assert.Equal(t, f.snapshot.Unfit, b.list()[0].Unfit)
+}
+
+func hasAttribute(n *html.Node, name string) bool {
+	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
+}
+
+// A command that stops the program looks different, and needs a second click.
+func TestCommandsThatStopAProgramAreMarked(t *testing.T) {
+	b := newBed(t, disruptive)
+	f := newFake("one")
+	b.extension.Register(f)
+	for _, page := range []string{b.get("/"), b.get("/agents/" + f.id)} {
+		assert.Contains(t, page, "It stops or pauses the program, or may.")
+		for _, button := range elements(t, page, "button") {
+			stops := attributeOf(button, "value") == "stop"
+			assert.Equal(t, stops, attributeOf(button, "class") == "stops", attributeOf(button, "value"))
+			assert.Equal(t, stops, strings.Contains(attributeOf(button, "data-confirm"), "Stop the program."), attributeOf(button, "value"))
+		}
+	}
+}
+
+func TestAnUnchangedPageIsAnsweredWithoutContent(t *testing.T) {
+	b := newBed(t)
+	f := newFake("one")
+	b.extension.Register(f)
+	for _, path := range []string{"/", "/agents/" + f.id} {
+		first, body := b.do(b.request(http.MethodGet, path, "", ""))
+		tag := first.Header.Get("ETag")
+		require.NotEmpty(t, tag, path)
+		assert.NotEmpty(t, body)
+		r := b.request(http.MethodGet, path, "", "")
+		r.Header.Set("If-None-Match", tag)
+		again, body := b.do(r)
+		assert.Equal(t, http.StatusNotModified, again.StatusCode, path)
+		assert.Empty(t, body)
+		f.snapshot.State = "suspended"
+		r = b.request(http.MethodGet, path, "", "")
+		r.Header.Set("If-None-Match", tag)
+		changed, _ := b.do(r)
+		assert.Equal(t, http.StatusOK, changed.StatusCode, path)
+		f.snapshot.State = "tracing"
+	}
+}
+
+// The page of an agent that sends heartbeats stays as it is.
+func TestTheTimeOfAnAgentsLatestMessageIsRounded(t *testing.T) {
+	at := time.Date(2026, 1, 2, 13, 4, 5, 0, time.Local)
+	assert.Equal(t, "–", shownSeen(nil, at))
+	for after, want := range map[time.Duration]string{
+		0: "now", -time.Second: "now", 14 * time.Second: "now", 15 * time.Second: "13:04:05", 11 * time.Hour: "13:04:05",
+		13 * time.Hour: at.Format("2006-01-02 15:04:05 MST"),
+	} {
+		assert.Equal(t, want, shownSeen(&at, at.Add(after)), after)
+	}
+}
+
+// Pages that are kept current read the collector's own metrics only every few seconds.
+func TestManyPagesReadTheCollectorsMetricsOnce(t *testing.T) {
+	b := newBed(t)
+	var reads atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reads.Add(1) }))
+	t.Cleanup(server.Close)
+	b.configure(server.Listener.Addr().String())
+	for range 20 {
+		b.get("/")
+	}
+	assert.EqualValues(t, 1, reads.Load())
+	b.extension.read.until = time.Now()
+	b.get("/")
+	assert.EqualValues(t, 2, reads.Load())
 }
 
 func TestThePageOfAnAgentHasAFormForEachCommand(t *testing.T) {
@@ -87,12 +200,7 @@ func TestThePageOfAnAgentHasAFormForEachCommand(t *testing.T) {
 	assert.Len(t, elements(t, page, "form"), 3)
 	assert.Contains(t, page, "if it is above &lt;8&gt;: allow_disruptive is not set.")
 	for _, button := range elements(t, page, "button") {
-		_, off := map[string]bool{"stop": true}[attributeOf(button, "value")]
-		has := false
-		for _, a := range button.Attr {
-			has = has || a.Key == "disabled"
-		}
-		assert.Equal(t, off, has, attributeOf(button, "value"))
+		assert.Equal(t, attributeOf(button, "value") == "stop", hasAttribute(button, "disabled"), attributeOf(button, "value"))
 	}
 	status, body := b.submit("/agents/"+f.id+"/commands", url.Values{
 		"command": {"enable"}, "argument.logger": {"com.example"}, "argument.level": {""}, "argument.limit": {"3"},
@@ -122,8 +230,11 @@ func TestNamesAreEscaped(t *testing.T) {
 	_, wrong := b.submit("/agents/"+f.id+"/commands", url.Values{"command": {evil}})
 	for _, page := range []string{b.get("/"), b.get("/agents/" + f.id), done, wrong} {
 		assert.Contains(t, page, "alert(1)", "the text is shown")
-		for _, name := range []string{"script", "img", "iframe", "object"} {
+		for _, name := range []string{"img", "iframe", "object"} {
 			assert.Empty(t, elements(t, page, name), page)
+		}
+		for _, script := range elements(t, page, "script") {
+			assert.Nil(t, script.FirstChild, page)
 		}
 	}
 	assert.Equal(t, evil, b.list()[0].Service, "JSON has the exact name")
@@ -191,13 +302,16 @@ func TestThereAreAsManyPagesAsAgentsNeed(t *testing.T) {
 	}
 }
 
-func TestPagesHaveNoForeignLinksAndNoScript(t *testing.T) {
+func TestPagesHaveNoForeignLinksAndOnlyTheServersScript(t *testing.T) {
 	b := newBed(t)
 	f := newFake("one")
 	b.extension.Register(f)
 	for _, path := range []string{"/", "/agents/" + f.id} {
 		page := b.get(path)
-		assert.Empty(t, elements(t, page, "script"))
+		for _, script := range elements(t, page, "script") {
+			assert.Equal(t, "live.js", strings.TrimPrefix(attributeOf(script, "src"), "../"))
+			assert.Nil(t, script.FirstChild)
+		}
 		for _, name := range []string{"a", "link", "form", "img"} {
 			for _, n := range elements(t, page, name) {
 				to := attributeOf(n, "href") + attributeOf(n, "src") + attributeOf(n, "action")
@@ -315,5 +429,8 @@ func TestPagesOfOtherSitesCannotReadAgents(t *testing.T) {
 	} {
 		assert.Equal(t, value, response.Header.Get(name), name)
 	}
-	assert.Contains(t, response.Header.Get("Content-Security-Policy"), "default-src 'none'")
+	policy := response.Header.Get("Content-Security-Policy")
+	assert.Contains(t, policy, "default-src 'none'")
+	assert.Contains(t, policy, "script-src 'self'")
+	assert.NotContains(t, policy, "unsafe")
 }

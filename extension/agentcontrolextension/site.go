@@ -14,6 +14,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/componentkit/sameorigin"
+	"github.com/callbraid/callbraid/internal/componentkit/webpage"
 )
 
 // maxQuery bounds the queries of requests, in bytes.
@@ -57,7 +58,9 @@ func (s *site) routes() *http.ServeMux {
 	mux.Handle("/v1/agents/{id}/commands", order(s.orderAgent))
 	mux.Handle("/v1/openapi.yaml", look(serveDocument))
 	mux.Handle("/{$}", look(s.agentsPage))
-	mux.Handle("/style.css", look(serveStyle))
+	for path, file := range webpage.Routes {
+		mux.Handle(path, look(file))
+	}
 	mux.Handle("/agents/{id}", look(s.agentPage))
 	mux.Handle("/agents/{id}/commands", order(s.orderByForm))
 	mux.Handle("/answers/to/{key}", look(s.answerPage))

@@ -35,7 +35,24 @@ type whole struct {
 	config wholeConfig
 	// The last status of each component that is not well.
 	faults map[string]fault
+
+	// reading is held while the collector's own metrics are read: many pages that are kept current read them once.
+	reading sync.Mutex
+	read    ownMetrics
 }
+
+// ownMetrics is as much of the collector's own metrics as the page shows.
+type ownMetrics struct {
+	// of is the address that they were read from, and until is when they are too old.
+	of     string
+	until  time.Time
+	losses []loss
+	budget string
+	err    error
+}
+
+// maxMetricsAge is the longest age of the collector's own metrics on a page.
+const maxMetricsAge = 5 * time.Second
 
 // wholeConfig is as much of the collector's effective configuration as the page shows.
 type wholeConfig struct {
@@ -151,15 +168,41 @@ func (w *whole) page(ctx context.Context, host string) wholePage {
 		steps = append(append(steps, of.Processors...), strings.Join(of.Exporters, ", "))
 		p.Pipelines = append(p.Pipelines, shownPipeline{name, strings.Join(steps, " → ")})
 	}
-	metrics, err := config.ownMetrics(ctx)
+	metrics := w.recentMetrics(ctx, &config)
+	p.Losses, p.Budget = metrics.losses, metrics.budget
+	if metrics.err != nil {
+		p.Unread = metrics.err.Error()
+	}
+	return p
+}
+
+// recentMetrics returns the collector's own metrics, and reads them if they are too old.
+func (w *whole) recentMetrics(ctx context.Context, config *wholeConfig) ownMetrics {
+	w.reading.Lock()
+	defer w.reading.Unlock()
+	address := config.metricsAddress()
+	if w.read.of == address && time.Now().Before(w.read.until) {
+		return w.read
+	}
+	read := config.readMetrics(ctx)
+	if ctx.Err() == nil {
+		w.read = read
+		w.read.of, w.read.until = address, time.Now().Add(maxMetricsAge)
+	}
+	return read
+}
+
+// readMetrics reads the collector's own metrics.
+func (c *wholeConfig) readMetrics(ctx context.Context) (read ownMetrics) {
+	metrics, err := c.ownMetrics(ctx)
 	if err != nil {
-		p.Unread = err.Error()
-		return p
+		read.err = err
+		return read
 	}
 	for _, counter := range slices.Concat(losses.Dropped, losses.Lost, losses.Limited) {
 		for _, m := range metrics[counter.Metric].GetMetric() {
 			if count := valueOf(m); count > 0 {
-				p.Losses = append(p.Losses, loss{counter.Data, labelOf(m, counter.Label), int64(count)})
+				read.losses = append(read.losses, loss{counter.Data, labelOf(m, counter.Label), int64(count)})
 			}
 		}
 	}
@@ -170,9 +213,9 @@ func (w *whole) page(ctx context.Context, host string) wholePage {
 			used += valueOf(m)
 		}
 		const mebibyte = 1 << 20
-		p.Budget = fmt.Sprintf("%.0f of %.0f MiB", used/mebibyte, valueOf(limit[0])/mebibyte)
+		read.budget = fmt.Sprintf("%.0f of %.0f MiB", used/mebibyte, valueOf(limit[0])/mebibyte)
 	}
-	return p
+	return read
 }
 
 // pagesOf are the components with pages, by type, and where these are.

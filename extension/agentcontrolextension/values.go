@@ -31,7 +31,7 @@ func agentOf(s *shown, most int) api.Agent {
 		ID: s.ID, Tracer: s.Tracer, Receiver: s.Receiver,
 		Service: clip(s.Service, most), Address: clip(s.Address, most), State: clip(s.State, most),
 		Since: timeOf(s.Since), LastSeen: timeOf(s.LastSeen),
-		Commands: make([]string, len(s.Commands)), Counters: make([]api.Counter, len(s.Counters)),
+		Commands: make([]string, len(s.Commands)), Unfit: s.Unfit, Counters: make([]api.Counter, len(s.Counters)),
 	}
 	if s.Process != (agentcontrol.Process{}) {
 		a.Process = &api.Process{PID: s.Process.PID, Name: clip(s.Process.Name, most)}

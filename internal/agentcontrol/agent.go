@@ -49,7 +49,19 @@ type Snapshot struct {
 	LastSeen time.Time
 	// Commands are the agent's commands. They belong to the receiver and don't change.
 	Commands []Command
+	// Unfit has the commands that have no effect now, or would be refused, by their names, and the reason for a person. A
+	// command can become unfit before an agent receives it, so Do checks it again.
+	Unfit    map[string]string
 	Counters []Counter
+}
+
+// NoneFits returns that no command fits, for one reason.
+func NoneFits(commands []Command, reason string) map[string]string {
+	unfit := make(map[string]string, len(commands))
+	for i := range commands {
+		unfit[commands[i].Name] = reason
+	}
+	return unfit
 }
 
 // Process is the traced program.

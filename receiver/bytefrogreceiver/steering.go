@@ -41,7 +41,7 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	state := s.State()
 	return agentcontrol.Snapshot{
 		Tracer: metadata.Type.String(), Receiver: s.receiver, Service: agentcontrol.TextOf(state.Resource.Attributes(), attributeServiceName), Address: state.Peer,
-		State: modeAttribute(state.CurrentMode()).String(), Since: state.Opened, LastSeen: state.LastHeard, Commands: commands,
+		State: modeAttribute(state.CurrentMode()).String(), Since: state.Opened, LastSeen: state.LastHeard, Commands: commands, Unfit: state.Unfit(),
 		Counters: []agentcontrol.Counter{
 			{Name: "events", Unit: "{event}", Value: int64(state.Events)},
 			{Name: "bytes", Unit: "By", Value: int64(state.Bytes)},

@@ -53,7 +53,7 @@ func (s *controlledServer) Snapshot() agentcontrol.Snapshot {
 		State:   stateText(&status), LastSeen: status.Heard,
 	}
 	if s.config.Request != "" {
-		now.Commands = commands
+		now.Commands, now.Unfit = commands, unfit(&status)
 	}
 	if h := status.Reply; h != nil {
 		now.Process = agentcontrol.Process{PID: h.PID, Name: names.ValidString(h.ProcessName)}
@@ -84,6 +84,27 @@ func stateText(s *life.Status) string {
 		word += ", CPU profile"
 	}
 	return word
+}
+
+// unfit returns the commands that do not fit the state of a server, with the reason.
+func unfit(s *life.Status) map[string]string {
+	switch {
+	case !s.Connected:
+		return agentcontrol.NoneFits(commands, "the receiver is not connected to the server")
+	case s.Reply == nil:
+		return nil
+	}
+	unfit := map[string]string{}
+	of := func(command rbkit.Command, isUnfit bool, reason string) {
+		if isUnfit {
+			unfit[string(command)] = reason
+		}
+	}
+	of(rbkit.StartMemoryProfile, s.Reply.ObjectTraceEnabled, "the server reports objects already")
+	of(rbkit.StopMemoryProfile, !s.Reply.ObjectTraceEnabled, "the server does not report objects")
+	of(rbkit.StartCPUProfiling, s.Reply.CPUProfiling, "the server samples stacks already")
+	of(rbkit.StopCPUProfiling, !s.Reply.CPUProfiling, "the server does not sample stacks")
+	return unfit
 }
 
 // SendRecord delivers a log record of a command. Its origin is the process, or the configured

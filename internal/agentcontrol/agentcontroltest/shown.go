@@ -45,6 +45,11 @@ func (s *steered) isKnown() {
 	}
 	s.commandsAreKnown(now.Commands)
 	assert.Equal(s.t, now.Commands, s.agent.Snapshot().Commands, "they don't change")
+	for name, reason := range now.Unfit {
+		_, err := agentcontrol.Find(now.Commands, name)
+		assert.NoError(s.t, err, "an unfit command is one of its commands")
+		assert.Regexp(s.t, `^[a-z].*[^.]$`, reason, "the reason why %s does not fit is a part of a sentence", name)
+	}
 }
 
 func (s *steered) commandsAreKnown(commands []agentcontrol.Command) {

@@ -24,8 +24,10 @@ type Agent struct {
 	Since    *time.Time `json:"since,omitempty"`
 	LastSeen *time.Time `json:"last_seen,omitempty"`
 	// Commands are the names of the agent's commands.
-	Commands []string  `json:"commands"`
-	Counters []Counter `json:"counters"`
+	Commands []string `json:"commands"`
+	// Unfit has the commands that have no effect now, or would be refused, with the reason.
+	Unfit    map[string]string `json:"unfit,omitempty"`
+	Counters []Counter         `json:"counters"`
 }
 
 // AgentDetail is one agent, with its commands.

@@ -15,7 +15,9 @@ type Function struct {
 	// Name is printable. It distinguishes truncated calls.
 	Name          string
 	Calls, Errors uint64
-	Self          int64
+	// Began is how many of Errors began in the function: no failed callee explains them.
+	Began uint64
+	Self  int64
 	// Total counts calls of a function by itself once. Sums beyond the range of Self and Total are
 	// the largest or smallest number.
 	Total int64
@@ -43,6 +45,7 @@ func functionsBy(nodes []calltree.Node, by Value) []Function {
 		stack   []int // of the current node: numbers of functions
 		on      []int // by number: how many times the function is on the stack
 		depths  = depthsOf(nodes)
+		failed  = failedCallees(nodes)
 	)
 	for i := range nodes {
 		n := &nodes[i]
@@ -57,6 +60,7 @@ func functionsBy(nodes []calltree.Node, by Value) []Function {
 		f := &all[number]
 		f.Calls += n.Calls
 		f.Errors += n.Errors
+		f.Began += n.Errors - min(n.Errors, failed[i])
 		f.Self = addSigned(f.Self, n.Self)
 		f.flat = add(f.flat, max(value(n), 0))
 		if on[number] == 0 {
@@ -67,6 +71,17 @@ func functionsBy(nodes []calltree.Node, by Value) []Function {
 		on[number]++
 	}
 	return all
+}
+
+// failedCallees returns, for each node, the number of failed calls of its children.
+func failedCallees(nodes []calltree.Node) []uint64 {
+	failed := make([]uint64, len(nodes))
+	for i := range nodes {
+		if parent := nodes[i].Parent; parent >= 0 {
+			failed[parent] += nodes[i].Errors
+		}
+	}
+	return failed
 }
 
 // numbers are the numbers of functions, from 0 on. Functions with the same printed name are one.

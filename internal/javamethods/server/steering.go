@@ -93,6 +93,9 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 		Service: s.origin().ServiceName(),
 		State:   s.phase.String(), Commands: s.commands,
 	}
+	if s.phase != phaseConnected {
+		now.Unfit = agentcontrol.NoneFits(s.commands, "the receiver is not connected to the server")
+	}
 	if s.output == nil {
 		return now
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -34,9 +35,11 @@ const (
 type Browser struct {
 	ctx context.Context
 
-	mu       sync.Mutex
-	requests []string
-	errors   []string
+	mu        sync.Mutex
+	requests  []string
+	errors    []string
+	questions []string
+	accepts   bool
 }
 
 // Start starts a browser, which ends with the test. Where there is none, the test is
@@ -94,7 +97,27 @@ func (b *Browser) notice(event any) {
 			text += " " + e.ExceptionDetails.Exception.Description
 		}
 		b.errors = append(b.errors, text)
+	case *page.EventJavascriptDialogOpening:
+		b.questions = append(b.questions, e.Message)
+		answer := page.HandleJavaScriptDialogParams{Accept: b.accepts}
+		go func() { // the browser sends no further event before this one returns
+			_, _ = chromedp.Call(b.ctx, page.HandleJavaScriptDialog, answer) // it fails when the browser ends
+		}()
 	}
+}
+
+// Accept lets the browser accept the questions of pages from now on, or decline them, as it does at first.
+func (b *Browser) Accept(accepts bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.accepts = accepts
+}
+
+// Questions are the questions that pages asked.
+func (b *Browser) Questions() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.questions)
 }
 
 // Requests are the addresses of all that was asked for.
@@ -160,6 +183,16 @@ func (b *Browser) resize(t testing.TB, width, height int64) {
 	if _, err := chromedp.Call(ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width == PhoneWidth,
 	}); err != nil {
+		t.Fatalf("the browser: %v", err)
+	}
+}
+
+// WithoutScripts lets pages run no scripts from now on.
+func (b *Browser) WithoutScripts(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
 		t.Fatalf("the browser: %v", err)
 	}
 }

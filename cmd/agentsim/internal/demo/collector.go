@@ -56,7 +56,7 @@ func checkFree(addresses ...string) error {
 // startCollector starts it and waits until its health check answers.
 func startCollector(ctx context.Context, o Options) (*collector, error) {
 	c := &collector{
-		process: exec.Command(o.Collector, "--config", o.Config),
+		process: exec.Command(o.Collector, "--config", o.Config, "--set=receivers.bytefrog.service_name="+o.Service),
 		log:     o.logFile(),
 		ended:   make(chan struct{}),
 	}

@@ -51,7 +51,9 @@ type Options struct {
 	Calls uint64
 	// Keep keeps the collector running until ctx ends, so that a user can look at its pages.
 	Keep bool
-	// Screenshot is the file of the picture of the flame graph; empty: no picture.
+	// Service is the name of the traced program.
+	Service string
+	// Screenshot is the file of the picture of the program's page; empty: no picture.
 	Screenshot string
 
 	Out    io.Writer // for the result
@@ -114,6 +116,9 @@ func Run(ctx context.Context, o Options) (err error) {
 		if noPicture = takePicture(ctx, o); noPicture != nil && o.Keep {
 			fmt.Fprintln(o.Status, noPicture) // the end is far away
 		}
+	}
+	if page, err := serviceAddress(ctx, o.Pages); err == nil { // without calls there is no service
+		o.Pages = page
 	}
 	if o.Keep {
 		if err := keepRunning(ctx, c, s, o); err != nil {
@@ -210,7 +215,7 @@ func conclude(s *summary, o Options, saved bool) error {
 	if !o.Keep {
 		pages += " while the collector runs (DEMO_KEEP=true lets it run)"
 	}
-	fmt.Fprintf(o.Out, "\nWhere to look:\n\n  flame graph  %s\n  spans        %s (traces that the configuration keeps, OTLP JSON%s)\n  metrics      %s\n  logs         %s\n  its own log  %s\n",
+	fmt.Fprintf(o.Out, "\nWhere to look:\n\n  the page     %s\n  spans        %s (traces that the configuration keeps, OTLP JSON%s)\n  metrics      %s\n  logs         %s\n  its own log  %s\n",
 		pages, name, size, metrics, filepath.Join(o.Data, logsName), o.logFile())
 	if s.calls != o.Calls {
 		return fmt.Errorf("expected %s calls, got %s: see %s", figures.Count(o.Calls), figures.Count(s.calls), o.logFile())

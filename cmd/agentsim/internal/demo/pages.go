@@ -13,18 +13,18 @@ import (
 	"regexp"
 )
 
-// flameGraphLink matches links to flame graphs on the page of all services.
-var flameGraphLink = regexp.MustCompile(`href="(services/[^"]+/ui/flamegraph)"`)
+// serviceLink matches links to pages of services on the page of all services.
+var serviceLink = regexp.MustCompile(`href="(services/[^/"]+/)"`)
 
-// flameGraphAddress is that of the first service.
-func flameGraphAddress(ctx context.Context, pages string) (string, error) {
+// serviceAddress is the address of the page of the first service.
+func serviceAddress(ctx context.Context, pages string) (string, error) {
 	page, err := fetch(ctx, pages)
 	if err != nil {
 		return "", err
 	}
-	link := flameGraphLink.FindSubmatch(page)
+	link := serviceLink.FindSubmatch(page)
 	if link == nil {
-		return "", fmt.Errorf("%s: expected a link to a flame graph, found none", pages)
+		return "", fmt.Errorf("%s: expected a link to a service, found none", pages)
 	}
 	base, err := url.Parse(pages)
 	if err != nil {

@@ -18,7 +18,7 @@ const pictureTimeout = 2 * time.Minute
 // browsers are the names of Chromium's programs.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
 
-// takePicture takes a picture of the flame graph. Without a browser it prints how to install one.
+// takePicture takes a picture of the page of the first service. Without a browser it prints how to install one.
 func takePicture(ctx context.Context, o Options) error {
 	browser := ""
 	for _, name := range browsers {
@@ -32,15 +32,15 @@ func takePicture(ctx context.Context, o Options) error {
 		return nil
 	}
 	if err := photographFirst(ctx, browser, o); err != nil {
-		return fmt.Errorf("no picture of the flame graph: %w", err)
+		return fmt.Errorf("no picture of the page: %w", err)
 	}
-	fmt.Fprintf(o.Out, "A picture of the flame graph is in %s\n", o.Screenshot)
+	fmt.Fprintf(o.Out, "A picture of the page is in %s\n", o.Screenshot)
 	return nil
 }
 
-// photographFirst takes a picture of the flame graph of the first service.
+// photographFirst takes a picture of the page of the first service.
 func photographFirst(ctx context.Context, browser string, o Options) error {
-	address, err := flameGraphAddress(ctx, o.Pages)
+	address, err := serviceAddress(ctx, o.Pages)
 	if err != nil {
 		return err
 	}

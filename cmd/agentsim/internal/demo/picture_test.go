@@ -31,17 +31,17 @@ func pages(t *testing.T, text string) string {
 	return server.URL
 }
 
-const twoServices = `<a href="services/a&amp;b/">a&amp;b</a> <a href="services/a&amp;b/ui/flamegraph">flame graph</a>
-<a href="services/c/ui/flamegraph">flame graph</a>`
+const twoServices = `<a href="services/a&amp;b/ui/flamegraph">flame graph</a> <a href="services/a&amp;b/">a&amp;b</a>
+<a href="services/c/">c</a>`
 
-func TestTheFlameGraphIsFoundOnThePageOfServices(t *testing.T) {
+func TestThePageOfAServiceIsFoundOnThePageOfServices(t *testing.T) {
 	address := pages(t, twoServices)
-	got, err := flameGraphAddress(t.Context(), address)
+	got, err := serviceAddress(t.Context(), address)
 	require.NoError(t, err)
-	assert.Equal(t, address+"/services/a&b/ui/flamegraph", got)
+	assert.Equal(t, address+"/services/a&b/", got)
 
-	_, err = flameGraphAddress(t.Context(), pages(t, "nothing yet"))
-	assert.ErrorContains(t, err, "expected a link to a flame graph")
+	_, err = serviceAddress(t.Context(), pages(t, "nothing yet"))
+	assert.ErrorContains(t, err, "expected a link to a service")
 }
 
 // picture takes a picture with a script as the browser; empty: there is no browser.
@@ -78,7 +78,7 @@ echo "$address" > "$file"`)
 	assert.Contains(t, out, file)
 	taken, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Regexp(t, `^http://127.0.0.1:[0-9]+/services/a&b/ui/flamegraph\n$`, string(taken))
+	assert.Regexp(t, `^http://127.0.0.1:[0-9]+/services/a&b/\n$`, string(taken))
 }
 
 // assertOfBefore checks that the previous picture is unchanged, and the only file.
@@ -112,7 +112,7 @@ exit 1`,
 	} {
 		_, _, file, err := picture(t, script)
 		assert.ErrorContains(t, err, "no display", what)
-		assert.ErrorContains(t, err, "no picture of the flame graph: ", what)
+		assert.ErrorContains(t, err, "no picture of the page: ", what)
 		assert.Less(t, strings.Count(err.Error(), "\n"), 10, what)
 		assertOfBefore(t, file)
 	}

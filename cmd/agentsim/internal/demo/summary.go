@@ -38,11 +38,11 @@ type method struct {
 
 // fetchSummary adds up the profile of the first service's call tree.
 func fetchSummary(ctx context.Context, pages string) (*summary, error) {
-	address, err := flameGraphAddress(ctx, pages)
+	address, err := serviceAddress(ctx, pages)
 	if err != nil {
 		return nil, err
 	}
-	address = strings.TrimSuffix(address, "ui/flamegraph") + "profile.pb.gz"
+	address += "profile.pb.gz"
 	data, err := fetch(ctx, address)
 	if err != nil {
 		return nil, err

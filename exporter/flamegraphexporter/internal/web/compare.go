@@ -104,7 +104,7 @@ func (h *Handler) compare(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		page, failed := made("compare.html", c)
 		if err = failed; err == nil {
-			err = h.whileSent(page.Len(), func() { writeHTML(w, page) })
+			err = h.whileSent(page.Len(), func() { writeHTML(w, r, page) })
 		}
 	}
 	h.answerError(w, r, err)
@@ -148,15 +148,7 @@ func (h *Handler) comparison(ctx context.Context, query url.Values) (*comparison
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Address, err)
 		}
-		s.Snapshot, s.Notes = snapshot, treeformat.Notes(snapshot)
-		s.Label = ofKind(snapshot.Service, snapshot.Kind)
-		if number := c.trees[i].window; number != 0 {
-			s.Label += fmt.Sprintf(", window %d", number)
-		}
-		if c.trees[i].stored != nil {
-			s.Label += ", " + storedWindow(c.trees[i].at)
-		}
-		s.Address = c.trees[i].address()
+		*s = sideOf(c.trees[i], snapshot)
 	}
 	if c.Before.Snapshot.Kind != c.After.Snapshot.Kind {
 		return nil, badRequestf("expected two trees of the same kind, got %s and %s", c.Before.Label, c.After.Label)
@@ -266,6 +258,64 @@ func (c *comparison) list() {
 	}
 }
 
+// changes are the functions of two trees that differ most in time, for a page of one of them.
+type changes struct {
+	Before, After string // names of the trees
+	Link          string // the address of their comparison, relative to the page of all services
+	Rows          []comparedFunction
+}
+
+// changesOf compares a tree with its counterpart, or returns nil if there is none. All calls of a service are compared with
+// its latest window as the earlier ones. Both totals are made equal, because the trees have different lengths.
+func (h *Handler) changesOf(ctx context.Context, t tree, s calltree.Snapshot, turn *turn) (*changes, error) {
+	choices, _ := h.choices()
+	address := counterpart(t, choices)
+	if address == "" {
+		return nil, nil
+	}
+	other, err := h.treeAt(address)
+	if err != nil {
+		return nil, err
+	}
+	if err := turn.hold(ofPaths(other.paths())); err != nil {
+		return nil, err
+	}
+	snapshot, err := other.now(ctx)
+	if err != nil {
+		return nil, nil // it has just gone
+	}
+	c := &comparison{By: measures[0], Equal: true, factor: 1}
+	c.Before, c.After = sideOf(other, snapshot), sideOf(t, s)
+	if !t.isWindow() && other.isWindow() {
+		c.Before, c.After = c.After, c.Before
+	}
+	before, after := selfOf(c.Before.Snapshot), selfOf(c.After.Snapshot)
+	if before > 0 && after > 0 {
+		c.factor = after / before
+	}
+	c.list()
+	return &changes{c.Before.Label, c.After.Label, c.Link(), c.Rows[:min(mostOfQuestion, len(c.Rows))]}, nil
+}
+
+func sideOf(t tree, s calltree.Snapshot) side {
+	label := ofKind(s.Service, s.Kind)
+	if t.window != 0 {
+		label += fmt.Sprintf(", window %d", t.window)
+	}
+	if t.stored != nil {
+		label += ", " + storedWindow(t.at)
+	}
+	return side{Address: t.address(), Label: label, Snapshot: s, Notes: treeformat.Notes(s)}
+}
+
+// selfOf is the sum of all own values that are above 0.
+func selfOf(s calltree.Snapshot) (sum float64) {
+	for i := range s.Nodes {
+		sum += max(float64(s.Nodes[i].Self), 0)
+	}
+	return sum
+}
+
 // weight is how much a function differs by the measure. For the time of a call it is the time that the difference makes
 // for all calls that both trees have.
 func (c *comparison) weight(before, after *treeformat.Function) float64 {
@@ -330,7 +380,10 @@ func change(before, after float64) string {
 	case after <= 0:
 		return "gone"
 	case after >= 10*before:
-		return "×" + strconv.FormatFloat(after/before, 'g', 3, 64)
+		if ratio := after / before; ratio < 1000 {
+			return "×" + strconv.FormatFloat(ratio, 'g', 3, 64)
+		}
+		return "over ×1000"
 	}
 	return fmt.Sprintf("%+.1f%%", 100*(after/before-1))
 }

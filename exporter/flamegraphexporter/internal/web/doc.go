@@ -4,7 +4,8 @@
 // Package web serves call trees: a page of all services, a page for each, the pages of pprof, and
 // downloads. It knows no collector and no listener: it is a handler.
 //
-// All pages except pprof's and speedscope work without a script, and load nothing from other servers. Names are
+// All pages except pprof's and speedscope work without a script, and load nothing from other servers. The script of package
+// webpage keeps the page of all services current, and measures what is slow now. Names are
 // from telemetry and can be any text: they are printable before they get into a page, and its
 // template escapes them. A GET changes nothing permanent. A POST from another site's page is
 // refused, and so is every other request of another site that is no followed link.
@@ -21,6 +22,7 @@
 //	/services/NAME/at/2026-11-27T10Z/...    the same for a stored hour, or a day such as 2026-11-27Z; also below profiles
 //	/compare?before=TREE&after=TREE         two of these trees compared, by the addresses of their pages
 //	/speedscope/#profileURL=FILE            speedscope with one of these files
+//	POST /services/NAME/now                 measures what is slow now
 //	POST /windows                           collects a window
 //	POST /reset                             resets trees
 //

@@ -13,6 +13,7 @@ import (
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/speedscope"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
+	"github.com/callbraid/callbraid/internal/componentkit/webpage"
 )
 
 // Options are the handler's settings and surroundings.
@@ -84,7 +85,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.serve.Se
 func (h *Handler) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", h.overview)
-	mux.HandleFunc("GET /style.css", serveStyle)
+	for path, file := range webpage.Routes {
+		mux.HandleFunc("GET "+path, file)
+	}
 	mux.HandleFunc("GET /traces/{file}", h.trace)
 	mux.HandleFunc("GET /files/{file}", h.traceFile)
 	mux.Handle("GET "+speedscopePath, speedscope.Handler(speedscopePath))
@@ -101,6 +104,7 @@ func (h *Handler) routes() *http.ServeMux {
 // treeRoutes adds the pages of each tree.
 func (h *Handler) treeRoutes(mux *http.ServeMux, base string, find finder) {
 	mux.HandleFunc("GET "+base+"/{$}", h.withTree(find, h.treePage))
+	mux.HandleFunc("POST "+base+"/now", h.withTree(find, h.measureNow))
 	mux.HandleFunc("GET "+base+"/ui/{$}", redirect(".."))
 	mux.HandleFunc("GET "+base+"/ui/download", redirect("../"+pprofFile))
 	mux.HandleFunc("GET "+base+"/ui/{page}", h.withTree(find, h.pprofPage))

@@ -15,7 +15,7 @@ import (
 func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	page, err := h.makeOverview(r.Context())
 	if err == nil {
-		err = h.whileSent(page.Len(), func() { writeHTML(w, page) })
+		err = h.whileSent(page.Len(), func() { writeHTML(w, r, page) })
 	}
 	h.answerError(w, r, err)
 }

@@ -4,10 +4,12 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -107,6 +109,137 @@ func TestThePageOfAServiceListsItsFunctions(t *testing.T) {
 	}
 }
 
+// sections are the texts of a page's sections, by their headings.
+func sections(t *testing.T, page string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, e := range elements(t, strings.ReplaceAll(page, "<wbr>", "")) {
+		if e.Data != "section" {
+			continue
+		}
+		var heading string
+		var words []string
+		for node := range e.Descendants() {
+			text := strings.Join(strings.Fields(node.Data), " ")
+			switch {
+			case node.Type != html.TextNode || text == "":
+			case node.Parent.Data == "h2":
+				heading = text
+			default:
+				words = append(words, text)
+			}
+		}
+		found[heading] = strings.Join(words, " ")
+	}
+	return found
+}
+
+func TestThePageOfAServiceAnswersTheFirstQuestions(t *testing.T) {
+	p := playing("shop", "Cart.add")
+	h := serve(p)
+	got := sections(t, page(t, h, "/services/shop/"))
+	assert.Contains(t, got["What takes the time"], "500µs 52.6% 500µs 8 Price.of 300µs 31.6% 500µs 3 Cart.add")
+	assert.Contains(t, got["What fails"], "1 1 33.3% Cart.add")
+	assert.Contains(t, got["What is slow now"], "Measure 10s")
+	assert.Contains(t, got["What changed"], "nothing to compare with yet")
+	assert.Len(t, got, 4)
+
+	got = sections(t, page(t, h, "/services/shop/profiles/Cart.add/Cart.adds/"))
+	assert.Contains(t, got["What takes the most"], "Price.of")
+	assert.Len(t, got, 2, "samples have no failures, and no time")
+}
+
+// An exception that leaves four functions is a failure of each. It began in the deepest.
+func TestFailuresAreSortedByWhereTheyBegan(t *testing.T) {
+	p := playing("shop", "f")
+	s := p.trees[treeKey{"shop", calltree.Calls}]
+	s.Nodes = []calltree.Node{
+		{Parent: -1, Function: "main", Calls: 1, Errors: 1},
+		{Parent: 0, Function: "order", Calls: 100, Errors: 40},
+		{Parent: 1, Function: "pay", Calls: 100, Errors: 40},
+		{Parent: 2, Function: "connect", Calls: 50, Errors: 45, Self: 1},
+		{Parent: 0, Function: "log", Calls: 10},
+	}
+	p.trees[treeKey{"shop", calltree.Calls}] = s
+	got := sections(t, page(t, serve(p), "/services/shop/"))
+	assert.Equal(t, "Began here Failed of calls Function 45 45 90.0% connect 0 40 40.0% order 0 40 40.0% pay 0 1 100.0% main", got["What fails"])
+	for i := range s.Nodes {
+		s.Nodes[i].Errors = 0
+	}
+	assert.Equal(t, "No call has failed.", sections(t, page(t, serve(p), "/services/shop/"))["What fails"])
+}
+
+// Of ten seconds in which a function takes twice as long as before, the page lists the function first.
+func TestThePageShowsWhatIsSlowNow(t *testing.T) {
+	p := playing("shop", "f")
+	all := p.trees[treeKey{"shop", calltree.Calls}]
+	all.Nodes = []calltree.Node{
+		{Parent: -1, Function: "fast", Calls: 1100, Self: 1100e6},
+		{Parent: -1, Function: "slow", Calls: 110, Self: 120e6}, // 10 of them 2 ms each
+		{Parent: -1, Function: "little", Calls: 20, Self: 21},
+	}
+	p.trees[treeKey{"shop", calltree.Calls}] = all
+	var asked time.Duration
+	window := calltree.Snapshot{Service: "shop", Nodes: []calltree.Node{
+		{Parent: -1, Function: "fast", Calls: 100, Self: 100e6},
+		{Parent: -1, Function: "slow", Calls: 10, Self: 20e6},
+		{Parent: -1, Function: "little", Calls: 10, Self: 20},
+		{Parent: -1, Function: "(parent not seen)", Mark: calltree.MissingParent},
+	}}
+	p.collect = func(_ context.Context, _ string, _ calltree.Kind, d time.Duration) (calltree.Snapshot, error) {
+		asked = d
+		window.From, window.To = started, started.Add(d)
+		return window, nil
+	}
+	measure := func() string {
+		w := post(serve(p), "/services/shop/now", nil, nil)
+		require.Equal(t, http.StatusOK, w.Code, w.Body)
+		return sections(t, w.Body.String())["What is slow now"]
+	}
+	got := measure()
+	assert.Equal(t, nowLength, asked)
+	assert.Contains(t, got, "120 calls ended in the 10s until 06:00:10.")
+	assert.Contains(t, got, "slower than usual")
+	assert.Contains(t, got, "2ms 1ms +100.0% 10 slow 1ms 1ms = 100 fast 2ns 0s ×20 10 little")
+
+	window.Nodes = window.Nodes[:1]
+	assert.Contains(t, measure(), "No function is slower than usual.")
+	window.Nodes = nil
+	assert.Contains(t, measure(), "No call ended in the 10s until 06:00:10.")
+
+	for target, status := range map[string]int{
+		"/services/none/now": http.StatusNotFound, "/windows/1/now": http.StatusBadRequest, "/services/shop/profiles/f/fs/now": http.StatusBadRequest,
+	} {
+		assert.Equal(t, status, post(serve(p), target, nil, nil).Code, target)
+	}
+}
+
+// The page of a service compares its latest window with all calls, and another version with this one.
+func TestThePageShowsWhatChanged(t *testing.T) {
+	p := playing("shop", "f")
+	window := shop("shop", calltree.Calls, "f")
+	window.Nodes[3].Self += 1_000_000
+	p.collect = func(_ context.Context, _ string, _ calltree.Kind, d time.Duration) (calltree.Snapshot, error) {
+		return window, nil
+	}
+	h := serve(p)
+	require.Equal(t, http.StatusSeeOther, post(h, "/windows", url.Values{"seconds": {"5"}, "service": {"shop"}}, nil).Code)
+	for _, target := range []string{"/services/shop/", "/windows/1/"} {
+		html := page(t, h, target)
+		got := sections(t, html)["What changed"]
+		assert.Contains(t, got, "From shop to shop, window 1 , with equal totals.", target)
+		assert.Regexp(t, `1\.5ms \S+ Price\.of`, got, target)
+		assert.Contains(t, html, "compare?after=windows%2F1%2F&amp;before=services%2Fshop%2F&amp;by=time&amp;scale=equal", target)
+	}
+
+	versions := playing("shop@2", "f")
+	versions.services = append(versions.services, calltree.Service{Name: "shop@1", Kinds: []calltree.Kind{calltree.Calls}})
+	versions.trees[treeKey{"shop@1", calltree.Calls}] = shop("shop@1", calltree.Calls, "g")
+	got := sections(t, page(t, serve(versions), "/services/shop@2/"))["What changed"]
+	assert.Contains(t, got, "From shop@1 to shop@2 , with equal totals.")
+	assert.Contains(t, got, "300µs 0s gone g")
+}
+
 func TestThePageOfAProfileHasItsUnit(t *testing.T) {
 	p := playing("shop", "f")
 	for unit, want := range map[string]string{
@@ -185,7 +318,7 @@ func (c *crawler) visit(target string) {
 	c.look(target, w.Body.String(), w.Header().Get("Content-Security-Policy"))
 }
 
-// look is content with a page that has no script but pprof's, leads nowhere outside, and
+// look is content with a page that has no script but pprof's and live.js, leads nowhere outside, and
 // shows the name as text.
 func (c *crawler) look(target, page, policy string) {
 	ofPprof := strings.Contains(target, "/ui/")
@@ -195,7 +328,13 @@ func (c *crawler) look(target, page, policy string) {
 		}
 		switch e.Data {
 		case "script", "style":
-			require.True(c.t, ofPprof, "%s: no <%s>", target, e.Data)
+			if !ofPprof {
+				require.Equal(c.t, "script", e.Data, "%s: no <style>", target)
+				assert.Equal(c.t, "live.js", strings.TrimLeft(attribute(e, "src"), "./"), target)
+				assert.Nil(c.t, e.FirstChild, target)
+				assert.Contains(c.t, policy, "script-src 'self'", target)
+				continue
+			}
 			assert.Contains(c.t, policy, "'nonce-"+attribute(e, "nonce")+"'", target)
 		case "img", "iframe", "object", "embed", "base":
 			assert.Fail(c.t, target, "no <%s>", e.Data)
@@ -277,6 +416,11 @@ func (c *crawler) send(from string, form *html.Node) {
 	}
 	c.seen["POST "+to.Path+fields.Encode()] = true
 	w := post(c.handler, to.String(), fields, nil)
+	if strings.HasSuffix(to.Path, "/now") {
+		require.Equal(c.t, http.StatusOK, w.Code, "%s: %s", to, w.Body)
+		c.look(to.String(), w.Body.String(), w.Header().Get("Content-Security-Policy"))
+		return
+	}
 	require.Equal(c.t, http.StatusSeeOther, w.Code, "%s: %s", to, w.Body)
 	c.follow(to.String(), w.Header().Get("Location"))
 }

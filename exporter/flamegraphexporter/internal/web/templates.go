@@ -8,19 +8,22 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/callbraid/callbraid/internal/call/calltree"
 	"github.com/callbraid/callbraid/internal/call/treeformat"
 	"github.com/callbraid/callbraid/internal/componentkit/figures"
+	"github.com/callbraid/callbraid/internal/componentkit/webpage"
 )
 
 //go:embed pages
 var files embed.FS
 
 // pages are our own, by their file names.
-var pages = template.Must(template.New("").Funcs(template.FuncMap{
+var pages = webpage.Templates(template.FuncMap{
 	"name":    shownName,
 	"count":   figures.Count,
 	"rate":    figures.Rate,
@@ -28,8 +31,28 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"segment": segment,
 	"time":    shownTime,
 	"length":  shownLength,
+	"clock":   func(t time.Time) string { return t.Format(time.TimeOnly) },
 	"isCalls": func(kind calltree.Kind) bool { return kind == calltree.Calls },
-}).ParseFS(files, "pages/*.html"))
+	"part":    part,
+	"code":    breakable,
+}, files, "pages/*.html")
+
+// breakable is a name of a function in which lines break behind dots.
+func breakable(name string) template.HTML {
+	return template.HTML(strings.ReplaceAll(template.HTMLEscapeString(shownName(name)), ".", ".<wbr>"))
+}
+
+// part is a part of a whole in percent.
+func part(of, whole uint64) string {
+	if whole == 0 {
+		return "–"
+	}
+	percent := 100 * float64(of) / float64(whole)
+	if percent > 0 && percent < 0.1 {
+		return "<0.1%"
+	}
+	return strconv.FormatFloat(percent, 'f', 1, 64) + "%"
+}
 
 // longestName is how many characters of a name are shown.
 const longestName = 200
@@ -62,13 +85,6 @@ func made(page string, data any) (*bytes.Buffer, error) {
 	return &b, err
 }
 
-func writeHTML(w http.ResponseWriter, page *bytes.Buffer) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(page.Bytes()) // the client has gone, or reads too slowly
-}
-
-// serveStyle serves the style sheet of our own pages.
-func serveStyle(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	http.ServeFileFS(w, r, files, "pages/style.css")
+func writeHTML(w http.ResponseWriter, r *http.Request, page *bytes.Buffer) {
+	webpage.Write(w, r, http.StatusOK, page.Bytes())
 }

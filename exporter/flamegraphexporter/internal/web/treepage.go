@@ -4,9 +4,11 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,10 +17,12 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/figures"
 )
 
-// mostTraces is how many traces, and mostFunctions how many functions, a page lists.
+// mostTraces is how many traces, and mostFunctions how many functions, a page lists. mostOfQuestion is how many functions
+// answer one question of the page of a tree.
 const (
-	mostTraces    = 50
-	mostFunctions = 25
+	mostTraces     = 50
+	mostFunctions  = 25
+	mostOfQuestion = 8
 )
 
 // treeView is the content of the page of a service, of a kind of its profiles, or of a window.
@@ -31,12 +35,17 @@ type treeView struct {
 	Stored      string // the stored window, or empty
 	Days        []storedDay
 	From, To    time.Time
-	Paths       int
-	Functions   []treeformat.Function
+	Paths       uint64
 	Notes       []string
-	Windows     []windowLink
-	Traces      []calltree.TraceSummary
-	TraceFiles  *traceFiles
+	// Takes are the functions with most self time, of Self together. Fails are those with most failures. Now is for services
+	// only, and Changed is nil if there is no tree to compare with.
+	Takes, Fails []treeformat.Function
+	Self         uint64
+	Now          *nowView
+	Changed      *changes
+	Windows      []windowLink
+	Traces       []calltree.TraceSummary
+	TraceFiles   *traceFiles
 }
 
 type windowLink struct {
@@ -79,7 +88,7 @@ func (h *Handler) treePage(w http.ResponseWriter, r *http.Request, t tree) error
 	if err != nil {
 		return err
 	}
-	return h.whileSent(page.Len(), func() { writeHTML(w, page) })
+	return h.whileSent(page.Len(), func() { writeHTML(w, r, page) })
 }
 
 // view returns the content of a tree's page, built in its turn.
@@ -100,16 +109,20 @@ func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
 		}
 	}
 	view := treeView{
-		Title:     shownName(s.Service),
-		Address:   t.address(),
-		Service:   calltree.Service{Name: s.Service},
-		Kind:      s.Kind,
-		Window:    t.isWindow(),
-		From:      s.From,
-		To:        s.To,
-		Paths:     len(s.Nodes),
-		Functions: functions[:min(mostFunctions, len(functions))],
-		Notes:     treeformat.Notes(s),
+		Title:   shownName(s.Service),
+		Address: t.address(),
+		Service: calltree.Service{Name: s.Service},
+		Kind:    s.Kind,
+		Window:  t.isWindow(),
+		From:    s.From,
+		To:      s.To,
+		Paths:   uint64(len(s.Nodes)),
+		Notes:   treeformat.Notes(s),
+		Takes:   functions[:min(mostOfQuestion, len(functions))],
+		Fails:   failing(functions),
+	}
+	for i := range functions {
+		view.Self += uint64(max(functions[i].Self, 0))
 	}
 	if t.window == 0 {
 		view.Days = h.storedDays(t)
@@ -120,9 +133,36 @@ func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
 	}
 	if !t.isWindow() {
 		h.addService(&view)
+		if t.kind == calltree.Calls {
+			view.Now = newNowView(t.service)
+		}
 	}
-	return &view, nil
+	ofOther := h.turn(h.pages)
+	defer ofOther.end()
+	view.Changed, err = h.changesOf(ctx, t, s, &ofOther)
+	return &view, err
 }
+
+// failing are the functions with most failures: those first in which most of them began.
+func failing(functions []treeformat.Function) (all []treeformat.Function) {
+	for _, f := range functions {
+		if f.Errors > 0 {
+			all = append(all, f)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b treeformat.Function) int {
+		return cmp.Or(cmp.Compare(b.Began, a.Began), cmp.Compare(b.Errors, a.Errors))
+	})
+	return all[:min(mostOfQuestion, len(all))]
+}
+
+// Width is the width of a function's bar in percent: that of the first function is 100.
+func (v *treeView) Width(f treeformat.Function) int64 {
+	return int64(100 * float64(max(f.Self, 0)) / float64(max(v.Takes[0].Self, 1)))
+}
+
+// Part is the part of a function's self time in that of the tree, in percent.
+func (v *treeView) Part(f treeformat.Function) string { return part(uint64(max(f.Self, 0)), v.Self) }
 
 // addService adds the data of the service beside the tree.
 func (h *Handler) addService(view *treeView) {

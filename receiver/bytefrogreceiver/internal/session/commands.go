@@ -25,6 +25,32 @@ const (
 	Stop = "stop"
 )
 
+// Unfit returns the commands of operators that have no effect in this state, or are refused, with the reason.
+func (s *State) Unfit() map[string]string {
+	unfit := map[string]string{}
+	switch state := s.Agent.State; {
+	case s.Leaving, s.Over, state == hq.Ended, s.Mode == bytefrog.ModeShuttingDown:
+		for _, command := range [...]string{Suspend, Unsuspend, Pause, Unpause, Stop} {
+			unfit[command] = "the agent is ending its run"
+		}
+		return unfit
+	case state == hq.Paused:
+		unfit[Pause] = "the program is paused already"
+	case state.IsSuspended(), s.Agent.Reasons != 0:
+		unfit[Pause] = "tracing is suspended, and a pause would end it permanently"
+	}
+	if s.Agent.State != hq.Paused {
+		unfit[Unpause] = "the program is not paused"
+	}
+	if s.Agent.Reasons&hq.Operator != 0 {
+		unfit[Suspend] = "tracing is suspended already"
+	}
+	if !s.Agent.State.IsSuspended() && s.Agent.Reasons == 0 {
+		unfit[Unsuspend] = "tracing is not suspended"
+	}
+	return unfit
+}
+
 // commands carries out commands of operators. It is for many goroutines.
 type commands struct{ run *run }
 

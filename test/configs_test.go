@@ -200,6 +200,7 @@ func violations(name string, config collectorConfig, document *yaml.Node) []stri
 	}
 	broken = append(broken, limitViolations(name, config)...)
 	broken = append(broken, requestViolations(name, config)...)
+	broken = append(broken, pageViolations(name, config)...)
 	return append(broken, endpointViolations(name, "", document)...)
 }
 
@@ -224,14 +225,19 @@ func limitViolations(name string, config collectorConfig) []string {
 	return broken
 }
 
-// requestViolations checks that OTLP receivers limit the size of requests, and prometheus exporters their pages.
-func requestViolations(name string, config collectorConfig) []string {
-	var broken []string
+// pageViolations checks that readers of prometheus exporters share pages.
+func pageViolations(name string, config collectorConfig) (broken []string) {
 	for id, e := range config.Exporters {
 		if componentType(id) == "prometheus" && (len(e.Middlewares) == 0 || e.Middlewares[0].ID != "memory_budget") {
 			broken = append(broken, fmt.Sprintf("%s: %s makes a page for each slow reader; memory_budget has to be its first of middlewares", name, id))
 		}
 	}
+	return broken
+}
+
+// requestViolations checks that OTLP receivers limit the size of requests.
+func requestViolations(name string, config collectorConfig) []string {
+	var broken []string
 	for id, r := range config.Receivers {
 		for protocol, p := range r.Protocols {
 			limit, setting := int64(0), map[string]string{"grpc": "max_recv_msg_size_mib", "http": "max_request_body_size"}[protocol]

@@ -185,6 +185,7 @@ func TestCollectorsInKubernetesFollowTheRules(t *testing.T) {
 			}
 			assert.Empty(t, limitViolations(name, config))
 			assert.Empty(t, requestViolations(name, config))
+			assert.Empty(t, pageViolations(name, config))
 			limiter := config.Processors["memory_limiter"]
 			assert.GreaterOrEqual(t, c.resources.Limits.Memory().Value(), int64(limiter.LimitMiB+limiter.SpikeMiB)<<20, "the system would kill the collector before it refuses data")
 			assert.LessOrEqual(t, c.resources.Requests.Memory().Value(), c.resources.Limits.Memory().Value())

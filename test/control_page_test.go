@@ -92,7 +92,7 @@ func TestThePageOfAgentsKeepsItselfCurrent(t *testing.T) {
 		awaitButtons(t, b, step.buttons)
 		awaitScript(t, b, step.state, fmt.Sprintf(`document.querySelector(".state").innerText == %q`, step.state))
 	}
-	assert.True(t, evaluate[bool](t, b, `document.querySelector("details").open`), "what a person opened stays open")
+	assert.True(t, evaluate[bool](t, b, `document.querySelector("details").open`), "details that a person opened stay open")
 	agent.Stop()
 	await(t, results)
 	awaitScript(t, b, "the agent is gone", `document.body.innerText.includes("No agent is connected")`)

@@ -52,20 +52,20 @@ func TestThePageOfAServiceAnswersTheFirstQuestions(t *testing.T) {
 	assertNotReloaded(t, b)
 	follow(t, b, "shop")
 
-	assert.Contains(t, sectionOf(t, b, "What takes the time"), load.FunctionName(0)[:10])
-	assert.Regexp(t, `(?s)Began here.*\d\.\d%`, sectionOf(t, b, "What fails"))
-	assert.Contains(t, sectionOf(t, b, "What changed"), "There is nothing to compare with yet")
-	assert.Contains(t, sectionOf(t, b, "What is slow now"), "Measuring the calls that end in the next 10s")
+	assert.Contains(t, sectionOf(t, b, "Most time"), load.FunctionName(0)[:10])
+	assert.Regexp(t, `(?s)Began here.*\d\.\d%`, sectionOf(t, b, "Failures"))
+	assert.Contains(t, sectionOf(t, b, "Changes"), "There is nothing to compare with yet")
+	assert.Contains(t, sectionOf(t, b, "Slow now"), "Measuring the calls that end in the next 10s")
 	measured := func() {
 		awaitScript(t, b, "the calls of ten seconds are measured", `document.querySelectorAll("#now tbody tr").length > 3`)
-		assert.Regexp(t, `[\d,]+ calls ended in the 10s until \d\d:\d\d:\d\d\.`, sectionOf(t, b, "What is slow now"))
+		assert.Regexp(t, `[\d,]+ calls ended in the 10s until \d\d:\d\d:\d\d\.`, sectionOf(t, b, "Slow now"))
 	}
 	measured()
-	first := sectionOf(t, b, "What is slow now")
+	first := sectionOf(t, b, "Slow now")
 	b.Do(t, click("button", "Measure again"))
 	awaitScript(t, b, "it measures again", `!document.querySelector("#now .wait").hidden`)
 	testkit.Eventually(t, "the next seconds are shown", func() (bool, string) {
-		now := sectionOf(t, b, "What is slow now")
+		now := sectionOf(t, b, "Slow now")
 		return evaluate[bool](t, b, `document.querySelector("#now .wait").hidden`) && now != first, now
 	})
 	measured()
@@ -73,7 +73,7 @@ func TestThePageOfAServiceAnswersTheFirstQuestions(t *testing.T) {
 	b.Do(t, chromedp.SetValue(chromedp.CSS("select[name=seconds]"), "5"))
 	b.Leave(t, click("button", "Collect from now on"))
 	follow(t, b, "the service")
-	assert.Regexp(t, `From shop to shop, window 1\s?, with equal totals`, sectionOf(t, b, "What changed"))
+	assert.Regexp(t, `From shop to shop, window 1\s?, with equal totals`, sectionOf(t, b, "Changes"))
 	follow(t, b, "Compare them")
 	assert.Contains(t, textOf(t, b, "h1"), "shop and shop, window 1")
 

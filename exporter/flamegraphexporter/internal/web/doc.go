@@ -5,7 +5,7 @@
 // downloads. It knows no collector and no listener: it is a handler.
 //
 // All pages except pprof's and speedscope work without a script, and load nothing from other servers. The script of package
-// webpage keeps the page of all services current, and measures what is slow now. Names are
+// webpage keeps the page of all services current, and measures slow functions. Names are
 // from telemetry and can be any text: they are printable before they get into a page, and its
 // template escapes them. A GET changes nothing permanent. A POST from another site's page is
 // refused, and so is every other request of another site that is no followed link.

@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/treeformat"
 )
 
-// nowLength is the length of the window that shows what is slow now: two intervals of the connector stack_pairing.
+// nowLength is the length of the window for slow functions: two intervals of the connector stack_pairing.
 const nowLength = 10 * time.Second
 
 // nowView is the part of a service's page about the present. Before a measurement it has only the form.

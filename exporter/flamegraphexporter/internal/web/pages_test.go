@@ -138,14 +138,14 @@ func TestThePageOfAServiceAnswersTheFirstQuestions(t *testing.T) {
 	p := playing("shop", "Cart.add")
 	h := serve(p)
 	got := sections(t, page(t, h, "/services/shop/"))
-	assert.Contains(t, got["What takes the time"], "500µs 52.6% 500µs 8 Price.of 300µs 31.6% 500µs 3 Cart.add")
-	assert.Contains(t, got["What fails"], "1 1 33.3% Cart.add")
-	assert.Contains(t, got["What is slow now"], "Measure 10s")
-	assert.Contains(t, got["What changed"], "nothing to compare with yet")
+	assert.Contains(t, got["Most time"], "500µs 52.6% 500µs 8 Price.of 300µs 31.6% 500µs 3 Cart.add")
+	assert.Contains(t, got["Failures"], "1 1 33.3% Cart.add")
+	assert.Contains(t, got["Slow now"], "Measure 10s")
+	assert.Contains(t, got["Changes"], "nothing to compare with yet")
 	assert.Len(t, got, 4)
 
 	got = sections(t, page(t, h, "/services/shop/profiles/Cart.add/Cart.adds/"))
-	assert.Contains(t, got["What takes the most"], "Price.of")
+	assert.Contains(t, got["Most samples"], "Price.of")
 	assert.Len(t, got, 2, "samples have no failures, and no time")
 }
 
@@ -162,11 +162,11 @@ func TestFailuresAreSortedByWhereTheyBegan(t *testing.T) {
 	}
 	p.trees[treeKey{"shop", calltree.Calls}] = s
 	got := sections(t, page(t, serve(p), "/services/shop/"))
-	assert.Equal(t, "Began here Failed of calls Function 45 45 90.0% connect 0 40 40.0% order 0 40 40.0% pay 0 1 100.0% main", got["What fails"])
+	assert.Equal(t, "Began here Failed of calls Function 45 45 90.0% connect 0 40 40.0% order 0 40 40.0% pay 0 1 100.0% main", got["Failures"])
 	for i := range s.Nodes {
 		s.Nodes[i].Errors = 0
 	}
-	assert.Equal(t, "No call has failed.", sections(t, page(t, serve(p), "/services/shop/"))["What fails"])
+	assert.Equal(t, "No call has failed.", sections(t, page(t, serve(p), "/services/shop/"))["Failures"])
 }
 
 // Of ten seconds in which a function takes twice as long as before, the page lists the function first.
@@ -194,7 +194,7 @@ func TestThePageShowsWhatIsSlowNow(t *testing.T) {
 	measure := func() string {
 		w := post(serve(p), "/services/shop/now", nil, nil)
 		require.Equal(t, http.StatusOK, w.Code, w.Body)
-		return sections(t, w.Body.String())["What is slow now"]
+		return sections(t, w.Body.String())["Slow now"]
 	}
 	got := measure()
 	assert.Equal(t, nowLength, asked)
@@ -226,7 +226,7 @@ func TestThePageShowsWhatChanged(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, post(h, "/windows", url.Values{"seconds": {"5"}, "service": {"shop"}}, nil).Code)
 	for _, target := range []string{"/services/shop/", "/windows/1/"} {
 		html := page(t, h, target)
-		got := sections(t, html)["What changed"]
+		got := sections(t, html)["Changes"]
 		assert.Contains(t, got, "From shop to shop, window 1 , with equal totals.", target)
 		assert.Regexp(t, `1\.5ms \S+ Price\.of`, got, target)
 		assert.Contains(t, html, "compare?after=windows%2F1%2F&amp;before=services%2Fshop%2F&amp;by=time&amp;scale=equal", target)
@@ -235,7 +235,7 @@ func TestThePageShowsWhatChanged(t *testing.T) {
 	versions := playing("shop@2", "f")
 	versions.services = append(versions.services, calltree.Service{Name: "shop@1", Kinds: []calltree.Kind{calltree.Calls}})
 	versions.trees[treeKey{"shop@1", calltree.Calls}] = shop("shop@1", calltree.Calls, "g")
-	got := sections(t, page(t, serve(versions), "/services/shop@2/"))["What changed"]
+	got := sections(t, page(t, serve(versions), "/services/shop@2/"))["Changes"]
 	assert.Contains(t, got, "From shop@1 to shop@2 , with equal totals.")
 	assert.Contains(t, got, "300µs 0s gone g")
 }

@@ -52,7 +52,7 @@ service:
 	for _, want := range []string{id, "arthas", "shop", server.endpoint, "connected"} {
 		assert.Contains(t, textOf(t, b, "body"), want)
 	}
-	follow(t, b, id)
+	follow(t, b, "shop")
 	assert.Equal(t, []string{"monitor", "trace", "list", "end", "reset"}, evaluate[[]string](t, b, `Array.from(document.querySelectorAll("button[name=command]")).map(e => e.value)`))
 	assert.Equal(t, []string{"reset"}, evaluate[[]string](t, b, `Array.from(document.querySelectorAll("button[disabled]")).map(e => e.value)`))
 	assert.Contains(t, send("monitor", "class=com.example.shop.Service2", "method=*", "cycle=1"), "matching methods")

@@ -261,7 +261,7 @@ func (c *comparison) list() {
 // changes are the functions of two trees that differ most in time, for a page of one of them.
 type changes struct {
 	Before, After string // names of the trees
-	Link          string // the address of their comparison, relative to the page of all services
+	Link          string // the address of their comparison, relative to the page of all services. Empty: it would be too long
 	Rows          []comparedFunction
 }
 
@@ -294,7 +294,11 @@ func (h *Handler) changesOf(ctx context.Context, t tree, s calltree.Snapshot, tu
 		c.factor = after / before
 	}
 	c.list()
-	return &changes{c.Before.Label, c.After.Label, c.Link(), c.Rows[:min(mostOfQuestion, len(c.Rows))]}, nil
+	link := c.Link()
+	if len(link) > maxQuery {
+		link = "" // two very long names
+	}
+	return &changes{c.Before.Label, c.After.Label, link, c.Rows[:min(mostOfQuestion, len(c.Rows))]}, nil
 }
 
 func sideOf(t tree, s calltree.Snapshot) side {

@@ -141,6 +141,7 @@ func TestALargeTraceFileExtendsTheServersTime(t *testing.T) {
 			assert.Len(t, h.fileDownloads, 1)
 			assert.Empty(t, h.downloads)
 			time.Sleep(time.Minute)
+			synctest.Wait()
 			assert.Empty(t, h.fileDownloads)
 			assert.Equal(t, whole, w.Body.Len() == len(content), "%d of %d bytes", w.Body.Len(), len(content))
 		})

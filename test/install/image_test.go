@@ -184,7 +184,7 @@ func TestTheImageRuns(t *testing.T) {
 		collector := i.container(t, s, i.Cmd[0], "--set=extensions.health_check.endpoint=localhost:13134")
 		testkit.Eventually(t, "the collector listens", func() (bool, string) {
 			own, _ := collector.listeners(t)
-			return slices.Contains(own, 13134), collector.said(t)
+			return slices.Contains(own, 13134) && strings.Contains(collector.said(t), "Everything is ready"), collector.said(t)
 		})
 		said, err := collector.in(append([]string{"chroot", s.root}, i.Healthcheck.Test[1:]...)...)
 		require.Error(t, err)

@@ -43,7 +43,8 @@ func keyOf(r *http.Request) pageKey {
 // page is the answer to one or more requests. Its maker writes it until complete is closed. Then it is constant.
 type page struct {
 	complete chan struct{}
-	// status is 0 if the handler did not end.
+	// isWhole is set if the handler returned. A panic can leave a part of a page.
+	isWhole bool
 	status  int
 	header  http.Header
 	body    bytes.Buffer
@@ -95,7 +96,7 @@ func (s *pages) leave(p *page) {
 }
 
 // makePage lets the handler write the page. Later requests make another one. If the handler panics, so does makePage,
-// and the other users get a page without status.
+// and the page is not whole.
 func (s *pages) makePage(p *page, r *http.Request) {
 	key := keyOf(r)
 	defer func() {
@@ -105,25 +106,24 @@ func (s *pages) makePage(p *page, r *http.Request) {
 		close(p.complete)
 	}()
 	s.next.ServeHTTP(p, r)
-	if p.status == 0 {
-		p.status = http.StatusOK
-	}
+	p.WriteHeader(http.StatusOK)
+	p.isWhole = true
 }
 
-// send answers a request with the page.
+// send answers a request with the page. The server removes the deadline after the answer.
 func (s *pages) send(w http.ResponseWriter, r *http.Request, p *page) {
+	// A connection without deadlines is a test's.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.timeout))
 	switch {
 	case p.refused != nil:
 		s.report(r.Context(), p.refused, r.RemoteAddr, pageRefused)
 		w.Header().Set("Retry-After", retryAfter)
 		http.Error(w, p.refused.text, http.StatusServiceUnavailable)
 		return
-	case p.status == 0:
+	case !p.isWhole:
 		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 		return
 	}
-	// A connection without deadlines is a test's.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.timeout))
 	maps.Copy(w.Header(), p.header)
 	if r.Method != http.MethodHead {
 		w.Header().Set("Content-Length", strconv.Itoa(p.body.Len()))

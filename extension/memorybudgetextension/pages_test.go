@@ -196,7 +196,8 @@ func TestAStatusAndAnEmptyPageAreForwarded(t *testing.T) {
 
 func TestAPanicOfTheMakerIsAnErrorForTheOthers(t *testing.T) {
 	begun, goOn := make(chan bool), make(chan bool)
-	s := servePages(t, nil, func(http.ResponseWriter, *http.Request) {
+	s := servePages(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprint(w, "a part")
 		begun <- true
 		<-goOn
 		panic(http.ErrAbortHandler)

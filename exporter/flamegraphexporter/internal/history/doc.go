@@ -14,7 +14,7 @@
 //     another one of the service. No call is in two parts, because a restored tree counts as grown before.
 //   - When a day has ended, its hours become one tree. Hours that it has are known by their part numbers, which only rise. So
 //     a sum that was interrupted, or that failed, begins again, and no hour counts twice.
-//   - An entry that cannot be read costs only itself. The page of its window shows the other parts, and says what is missing.
+//   - A damaged entry costs only itself. The page of its window shows the other parts, and names the missing ones.
 //   - The catalog lists the entries, and is stored with them in one transaction. Entries without a place in it, for example
 //     because it is damaged, are found by walking through the storage, if the extension can do that.
 //

@@ -433,3 +433,20 @@ func TestEventsAreReturnedWhenNothingOlderCanArrive(t *testing.T) {
 		})
 	}
 }
+
+// After a loss, each full packet may have lost events at its end, which its counter does not have.
+func TestFullPacketsAfterALossAreInDoubt(t *testing.T) {
+	const doubtful = 32
+	b := newBed(t, merge.Options{})
+	doubts := 0
+	for i := range uint64(2 * doubtful) {
+		begin := 10 * i
+		send("a", packet{sequence: i, begin: begin, end: begin + 10, discarded: 7, events: at(begin+1, begin+2, begin+3), room: 1})(b)
+		for _, line := range b.drain() {
+			if line == fmt.Sprintf("a: discarded events from %d", begin+2) {
+				doubts++
+			}
+		}
+	}
+	assert.Equal(t, 1+doubtful, doubts, "the loss itself, and the packets after it")
+}

@@ -173,6 +173,7 @@ func TestReceiveFailsAfterTheContextEndedInsideAHandler(t *testing.T) {
 		cancel()
 		return errEnough
 	}), errEnough)
+	require.ErrorIs(t, s.Receive(ctx, nil), context.Canceled, "the cause of this context stands before the earlier error")
 	var broken *zmtp.BrokenError
 	require.ErrorAs(t, s.Receive(t.Context(), nil), &broken)
 }

@@ -44,11 +44,12 @@ func newTraffic(g greeted) *traffic {
 // runUnder calls do under a context, unless the connection is broken. An error, or the end of the
 // context during the call, breaks it.
 func (t *traffic) runUnder(ctx context.Context, do func() error) error {
-	if t.broken != nil {
-		return t.fail(StageTraffic, &BrokenError{Err: t.broken})
-	}
+	// The context first: its end during an earlier call may have broken the connection.
 	if ctx.Err() != nil {
 		return t.fail(StageTraffic, context.Cause(ctx))
+	}
+	if t.broken != nil {
+		return t.fail(StageTraffic, &BrokenError{Err: t.broken})
 	}
 	release := t.under(ctx)
 	err := do()

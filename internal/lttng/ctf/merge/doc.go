@@ -30,7 +30,8 @@
 //
 // Missing data is an interval with a place in the order: Merger.Next returns LossBegin at its begin and LossEnd at
 // its end. A caller that pairs calls must not trust any stack in this interval: threads move between the streams of a
-// trace, so a loss in one stream affects all.
+// trace, so a loss in one stream affects all. Between the events of a thread before and after a missing one, there is at
+// least a part of a loss.
 //
 //   - Discarded events: the tracer's buffers were full. It counts the events up to the end of each packet,
 //     without times. A tracer that fills buffers discards events that do not fit into the last free buffer.
@@ -41,12 +42,10 @@
 //     between, and other threads only discard events, it gets room with its old time, as the first event of
 //     the next packet. So the loss ends with the second event of the next packet. If that does not begin at
 //     the end of this one, the loss ends with its begin.
-//   - Late counts: events may also be counted with the next packet. For these there is a loss of unknown
-//     count from the end of the previous packet to the second event of this one. If the previous packet was
-//     full, it begins with the last event of that. So after a full packet, the promise of a stream is the
-//     packet's last event, not its end, until the next input arrives.
-//   - A part of such late losses begins before the last event: an event was discarded, and then a smaller one
-//     fitted. In the packets after a loss, one of unknown count is assumed at the end of each full packet.
+//   - Late counts: a thread can lose its processor before it counts the event that it discarded. Then the next
+//     packet counts it. For these there is a loss of unknown count from the end of the previous packet to the
+//     second event of this one. The event itself may be older. The thread records nothing until it has counted
+//     the event, so its stack ends between its events before and after the missing one.
 //   - Lost packets: a jump of the packets' sequence number, from the end of the previous packet to the begin
 //     of this one.
 //   - Stopped tracing: an event in a process reports that tracing resumes, but some threads of the process

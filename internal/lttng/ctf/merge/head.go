@@ -93,7 +93,6 @@ func (s *Stream) nextInput() bool {
 			return true
 		}
 		if s.tail != nil {
-			s.promise = max(s.promise, s.held)
 			s.closeTail()
 			return true
 		}
@@ -186,7 +185,6 @@ func (s *Stream) begin(in input) {
 	if p.Has(metadata.RoleStreamInstance) {
 		s.rank = s.rank.of(p.Class.ID, p.Instance)
 	}
-	s.endHold()
 	before, begin := s.promise, s.promise
 	if s.timed(metadata.RoleClock) {
 		begin = s.time(p.Begin)
@@ -207,10 +205,7 @@ func (s *Stream) begin(in input) {
 func (s *Stream) finish() {
 	p := &s.reader.Packet
 	if s.timed(metadata.RolePacketEnd) {
-		s.held = s.time(p.End)
-		if !s.mayHoldLoss() {
-			s.promise = max(s.promise, s.held)
-		}
+		s.promise = max(s.promise, s.time(p.End))
 	}
 	if s.clock != nil && s.read > 0 {
 		s.promise = max(s.promise, s.time(s.reader.Event.Clock))

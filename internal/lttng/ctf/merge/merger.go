@@ -129,7 +129,7 @@ func (m *Merger) AddStream(id uint64, name string) *Stream {
 	}
 	s := &Stream{
 		ID: id, Name: name, merger: m, rank: rank(len(m.streams)), reader: ctf.NewReader(m.trace),
-		promise: math.MinInt64, held: math.MinInt64, key: math.MinInt64,
+		promise: math.MinInt64, key: math.MinInt64,
 	}
 	m.streams = append(m.streams, s)
 	m.order.addStream()

@@ -12,10 +12,6 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// doubtfulPackets is the number of packets after one with discarded events in which a loss at the end is assumed. Some
-// losses are counted with the next packet, when the end of this one was returned already.
-const doubtfulPackets = 32
-
 // addLosses adds marks for the losses before and in the open packet. The promise of the stream was before. The packet
 // begins at begin.
 func (s *Stream) addLosses(before, begin int64) {
@@ -23,13 +19,12 @@ func (s *Stream) addLosses(before, begin int64) {
 		before = begin
 	}
 	tail := s.tail
-	s.tail, s.doubtful = nil, s.doubtful-1
+	s.tail = nil
 	for i, lost := range s.reader.Losses {
 		if lost.Kind == ctf.LostPackets {
 			s.addLoss(&Loss{Stream: s, Cause: LostPackets, Count: lost.Count, From: before, To: begin}, 0, 0)
 			continue
 		}
-		s.doubtful = doubtfulPackets
 		first, from := uint64(0), before
 		if lost.Count > 0 {
 			first, from = s.full(before)
@@ -38,11 +33,6 @@ func (s *Stream) addLosses(before, begin int64) {
 			s.addEarlier(before, begin)
 		}
 		s.addDiscarded(lost.Count, first, from)
-	}
-	if 0 <= s.doubtful && s.doubtful < doubtfulPackets {
-		if first, from := s.full(before); first > 0 {
-			s.addDiscarded(0, first, from)
-		}
 	}
 	if tail != nil {
 		s.endTail(tail, begin)
@@ -130,24 +120,6 @@ const fullShare = 8
 func (s *Stream) isFull() bool {
 	p := &s.reader.Packet
 	return p.Size-min(p.Size, p.Content) < p.Size/fullShare
-}
-
-// mayHoldLoss reports whether events can be missing between the last event of the finished packet and its end, so that
-// the next packet counts them: a thread can lose its processor before it counts the event that it discarded. Until the
-// next packet has arrived, the promise of the stream must not exceed the last event.
-func (s *Stream) mayHoldLoss() bool {
-	return s.read > 0 && s.reader.Packet.Has(metadata.RoleDiscarded) && s.isFull()
-}
-
-// endHold raises the promise to the end of the previous packet, unless the open packet counts discarded events. Then
-// these may lie before that end.
-func (s *Stream) endHold() {
-	for _, lost := range s.reader.Losses {
-		if lost.Kind == ctf.DiscardedEvents {
-			return
-		}
-	}
-	s.promise = max(s.promise, s.held)
 }
 
 // follows reports whether the packet begins at the end of the previous one, so that one was full. After a tracer has

@@ -37,10 +37,6 @@ type source struct {
 	// any is set if there was a packet. end is the end of the last one.
 	any bool
 	end int64
-	// held is set if the last packet was full: then promised is its last event.
-	held bool
-	// doubtful is the number of further packets in which a loss at the end is assumed.
-	doubtful int
 	// tail has the text and the begin of a loss that the next input ends.
 	tail     string
 	tailFrom int64
@@ -62,7 +58,7 @@ func (s *source) input() []thing {
 		return s.finish()
 	case r < 8 && s.tail == "": // the merger may join two promises, of which the first ended the loss
 		s.now += s.random.Uint64N(10)
-		s.promised, s.held = int64(s.now), false
+		s.promised = int64(s.now)
 		s.stream.Promise(0, s.now)
 		return nil
 	default:
@@ -80,9 +76,6 @@ func (s *source) finish() []thing {
 	}
 	s.ended = true
 	s.stream.End()
-	if s.held {
-		s.promised = s.end
-	}
 	return s.endTail(s.promised)
 }
 
@@ -118,10 +111,7 @@ func (s *source) packet() []thing {
 	s.now += s.random.Uint64N(5)
 	p.end = s.now
 	out := s.expect(&p)
-	s.end, s.promised, s.held = int64(p.end), int64(p.end), false
-	if len(p.events) > 0 && p.isFull() {
-		s.promised, s.held = int64(p.events[len(p.events)-1].time), true
-	}
+	s.end, s.promised = int64(p.end), int64(p.end)
 	s.stream.Packet(p.bytes(), nil)
 	return out
 }
@@ -144,9 +134,6 @@ func (s *source) expect(p *packet) []thing {
 	begin, end, all := int64(p.begin), int64(p.end), math.MaxInt
 	dropped, missing, first := p.discarded-s.counted, p.sequence-s.expected, !s.any
 	follows := !first && begin == s.end
-	if s.held && dropped == 0 {
-		s.promised = s.end
-	}
 	before := s.promised
 	if before == math.MinInt64 {
 		before = begin
@@ -161,19 +148,13 @@ func (s *source) expect(p *packet) []thing {
 	}
 	tail, tailFrom := s.tail, s.tailFrom
 	s.tail = ""
-	s.doubtful--
 	if dropped > 0 {
-		s.doubtful = 32
-	}
-	if s.doubtful >= 0 {
 		full, from := s.full(p, before)
-		if dropped > 0 && full > 0 && missing == 0 && (begin > before || begin == before && !first) {
+		if full > 0 && missing == 0 && (begin > before || begin == before && !first) {
 			loss("discarded", 0, 0, before, second, at)
 		}
-		if dropped > 0 || full > 0 {
-			loss("discarded", dropped, full, from, all, end)
-		}
-		if full > 0 || dropped > 0 && p.isFull() {
+		loss("discarded", dropped, full, from, all, end)
+		if full > 0 || p.isFull() {
 			// The next packet ends it.
 			s.tail, s.tailFrom = fmt.Sprintf("%d: end of %d discarded", s.number, dropped), from
 			marks = marks[:len(marks)-1]

@@ -46,11 +46,6 @@ type Stream struct {
 	open *Loss
 	// tail is a loss at the end of the last packet, which the next packet or promise closes.
 	tail *Loss
-	// held is the end of the last packet. It is above the promise while the next packet decides whether events are
-	// missing before that end.
-	held int64
-	// doubtful is the number of further packets in which a loss at the end is assumed, if it is not negative.
-	doubtful int
 	// stopped is set if tracing stopped at promise, provided that the stream continues.
 	stopped bool
 

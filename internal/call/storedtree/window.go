@@ -36,7 +36,6 @@ const (
 func HourOf(t time.Time) Window { return Window{Hour, t.UTC().Truncate(time.Hour).Unix()} }
 
 // DayOf returns the day of a time.
-// DayOf returns the day of a time.
 func DayOf(t time.Time) Window {
 	year, month, day := t.UTC().Date()
 	return Window{Day, time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix()}

@@ -70,6 +70,10 @@ func TestTheImageHasTheProgramsOfItsPlatform(t *testing.T) {
 	for _, name := range files {
 		of.write(t, name, filepath.Dir(name))
 	}
+	// docker takes a default in place of the platform, and buildah does not.
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Regexp(t, `(?m)^ARG TARGETOS\nARG TARGETARCH$`, string(text))
 	for _, processor := range []string{"amd64", "arm64"} {
 		s := &system{root: b.build(t, file, processor, "--platform=linux/"+processor)}
 		for _, program := range programs {

@@ -158,6 +158,9 @@ func checkUpgradeWithData(t *testing.T, s *system, packages string) {
 	assert.Contains(t, s.install(t, only(t, packages, "bytefrog-guard_*_amd64.deb")), "continues in its old version")
 
 	// 4. The program is traced by the new collector, then ends in order.
+	testkit.Eventually(t, "calls of the new run", func() (bool, string) {
+		return e.counter(t, "otelcol_connector_stack_pairing_spans") > 0, current.said(t)
+	})
 	testkit.Eventually(t, "more calls in the call tree", func() (bool, string) { return foldedTime(tree(service)) > before, current.said(t) })
 	hours := int64(0)
 	for _, link := range hourLink.FindAllStringSubmatch(e.page(t, service), -1) {

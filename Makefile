@@ -27,6 +27,10 @@ BENCH_ONLY ?=
 BENCH_PAGE ?=
 # Another checkout: `make bench` compares the hot paths of both by turns instead.
 BENCH_AGAINST ?=
+# The Collector before the one of builder-config.yaml, for `make before-test`: the versions of its modules below 1.0, and of the others.
+BEFORE ?= v0.158.0 v1.64.0
+# Modules that the distribution then lacks, because a module proxy does not have them at that version.
+BEFORE_WITHOUT ?= pprofextension
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages that may have several goroutines: their tests run under the race detector, which makes them many times slower, and so
@@ -173,6 +177,24 @@ pictures: build ## Take the pictures in docs/pictures again, with Chromium (each
 		|| { echo "git checkout docs/pictures restores the pictures"; exit 1; }
 	@cd test; $(TEST) -count=1 -run '^TestThePagesOfPicturesShowThoseThatTestsTake$$' .
 
+# The versions of the Collector in the manifest, as in BEFORE.
+NOW = $(shell sed -n -e 's|.*collector/receiver/otlpreceiver ||p' -e 's|.*collector/confmap/provider/envprovider ||p' builder-config.yaml)
+
+# What `make before-test` shows of that distribution: it has the data of each tracer's captures and simulated programs, and accepts
+# the shipped configurations.
+BEFORE_TESTS := ^(TestCapturesBecomeTheSpansOfTheReference|TestSessionsOfARelayDaemonAreRead|TestARecordingOfLTTngHasTheCallsOfItsLiveSession|TestTheSimulatorPlaysLogAgents|TestRbkitServersOfBothDialectsAreReceived|TestGreysSumsEqualTheServers|TestArthasSumsEqualTheServers|TestTheDistributionAcceptsTheShippedConfigurations)$$
+
+.PHONY: before-test
+before-test: build ## Build the distribution with the Collector before this one, in build-before, and play the captures into it (BEFORE="v0.158.0 v1.64.0")
+	@$(call step,build with the Collector $(BEFORE) in place of $(NOW)); rm -rf build-before; mkdir build-before; \
+	$(call files,.) | tar --create --ignore-failed-read --files-from=- | tar --extract --directory=build-before; cd build-before; \
+	sed -i $(foreach n,1 2,-e 's/ $(word $(n),$(NOW))$$/ $(word $(n),$(BEFORE))/' -e 's/ $(word $(n),$(NOW)) / $(word $(n),$(BEFORE)) /') \
+		-e '/ gomod: .*\/\($(BEFORE_WITHOUT)\) /d' go.mod internal/tools/go.mod builder-config.yaml; \
+	$(GO) -C internal/tools mod tidy; \
+	$(MAKE) --no-print-directory BIN=$(BIN)/before $(BIN)/before/otelcol-callbraid; $(took)
+	@$(call step,captures and simulated programs with the Collector before); cd test; \
+	$(BINARIES) CALLBRAID_COLLECTOR=$(BIN)/before/otelcol-callbraid CALLBRAID_GATEWAY= CALLBRAID_LACKS_PPROF=1 $(TEST) -count=1 -parallel $(E2E_AT_ONCE) -timeout 15m -run '$(BEFORE_TESTS)' .; $(took)
+
 .PHONY: race
 race: ## Run the tests with several goroutines under the race detector at full size, as before a release (needs a C compiler)
 	@CGO_ENABLED=1 $(TEST) -race -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 60m $$($(race))
@@ -264,7 +286,9 @@ vulnerabilities: $(TOOLS)/govulncheck ## Look for known vulnerabilities in code 
 
 .PHONY: package-test
 package-test: package ## Install the packages of linux/amd64 in a clean Debian and run them there (as root)
-	@$(call step,packages); cd test && CALLBRAID_DIST=$(DIST) $(BINARIES) $(TEST) -count=1 -timeout 20m ./install; $(took)
+	@$(call step,packages); rm -f $(BIN)/package-times.txt; cd test; \
+	CALLBRAID_DIST=$(DIST) CALLBRAID_TIMES=$(BIN)/package-times.txt $(BINARIES) $(TEST) -count=1 -timeout 20m ./install; $(took)
+	@if [ -f $(BIN)/package-times.txt ]; then echo "== from installation to removal, in a clean Debian"; cat $(BIN)/package-times.txt; fi
 
 .PHONY: soak
 soak: build ## Run all receivers under load and faults, and report the fate of all sent data (SOAK=10m, SOAK_LOAD=1, SOAK_ATTACK=1; the disk is filled as root only)
@@ -276,7 +300,7 @@ attack: build ## Play hostile peers against the shipped configurations, and repo
 
 .PHONY: clean
 clean: ## Remove the files that make built and the collector wrote
-	rm -rf bin build build-gateway build-small dist callbraid-data screenshots
+	rm -rf bin build build-before build-gateway build-small dist callbraid-data screenshots
 
 # The distribution, the one for several collectors, and the small one. A change of the manifest or the module
 # generates their main packages again, which takes long. The Go build cache speeds up compiling.

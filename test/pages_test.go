@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/callbraid/callbraid/internal/testkit/lttng"
+	"github.com/callbraid/callbraid/test/kit"
 	"github.com/callbraid/callbraid/test/kit/jaeger"
 	"github.com/callbraid/callbraid/test/kit/page"
+	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
 
 // The commands of the tracers' pages print the output of the pages, from the beginning to the first
@@ -46,4 +48,24 @@ func TestTheExamplesOfThePageOfGreysAreTrue(t *testing.T) {
 func TestTheExamplesOfThePageOfArthasAreTrue(t *testing.T) {
 	t.Parallel()
 	page.Follow(t, "..", "arthas.md")
+}
+
+// The pages of operators.
+
+func TestTheExamplesOfThePageOfJaegerAndPrometheusAreTrue(t *testing.T) {
+	t.Parallel()
+	jaeger.Require(t, jaeger.V2)
+	prometheus.Require(t)
+	page.Follow(t, "..", "backends.md")
+}
+
+func TestTheExamplesOfThePageOfSeveralCollectorsAreTrue(t *testing.T) {
+	t.Parallel()
+	kit.Gateway(t)
+	page.Follow(t, "..", "scale.md")
+}
+
+func TestTheExamplesOfThePageOfBytefrogInProductionAreTrue(t *testing.T) {
+	t.Parallel()
+	page.Follow(t, "..", "production.md")
 }

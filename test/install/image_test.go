@@ -40,14 +40,46 @@ func (b *builder) run(t *testing.T, command string, arguments ...string) string 
 }
 
 // build builds an image, and returns the root of a container of it.
-func (b *builder) build(t *testing.T, file, tag string) string {
+func (b *builder) build(t *testing.T, file, tag string, options ...string) string {
 	t.Helper()
 	// The format that has a check of health.
-	b.run(t, "build", "--format=docker", "--isolation=chroot", "--file="+file, "--tag="+tag, ".")
-	container := b.run(t, "from", tag)
+	b.run(t, "build", append(options, "--format=docker", "--isolation=chroot", "--file="+file, "--tag="+tag, ".")...)
+	// Its name is behind a warning if it is for another platform.
+	said := strings.Fields(b.run(t, "from", tag))
+	container := said[len(said)-1]
 	root := b.run(t, "mount", container)
 	t.Cleanup(func() { b.run(t, "umount", container) })
 	return root
+}
+
+// The image for each platform is built from a folder that has a text in place of each program.
+func TestTheImageHasTheProgramsOfItsPlatform(t *testing.T) {
+	b := imageBuilder(t)
+	file, err := filepath.Abs("../../packaging/Dockerfile")
+	require.NoError(t, err)
+	b.project = t.TempDir()
+	files := []string{
+		"testdata/bytefrog/maven.zip", "dist/certificates/ca-certificates.crt", "config/standalone.yaml", "packaging/open.yaml", "dist/data/empty",
+	}
+	for _, processor := range []string{"amd64", "arm64"} {
+		for _, program := range programs {
+			files = append(files, "dist/bin/linux_"+processor+"/"+program)
+		}
+	}
+	of := &system{root: b.project}
+	for _, name := range files {
+		of.write(t, name, filepath.Dir(name))
+	}
+	// docker takes a default in place of the platform, and buildah does not.
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Regexp(t, `(?m)^ARG TARGETOS\nARG TARGETARCH$`, string(text))
+	for _, processor := range []string{"amd64", "arm64"} {
+		s := &system{root: b.build(t, file, processor, "--platform=linux/"+processor)}
+		for _, program := range programs {
+			assert.Equal(t, "dist/bin/linux_"+processor, s.read(t, "/usr/bin/"+program), program)
+		}
+	}
 }
 
 // image is how a container of an image is run.

@@ -15,6 +15,7 @@ import (
 )
 
 func TestTheDebianPackagesRunInACleanSystem(t *testing.T) {
+	t.Parallel()
 	packages := dist(t)
 	collectorPackage := only(t, packages, "otelcol-callbraid_*_amd64.deb")
 	s := cleanSystem(t)

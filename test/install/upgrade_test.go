@@ -35,17 +35,23 @@ func older(t *testing.T, packages, name string) string {
 	if folder := os.Getenv("CALLBRAID_OLDER_DIST"); folder != "" {
 		return only(t, folder, pattern)
 	}
-	dir, file := t.TempDir(), filepath.Join(t.TempDir(), name+"_"+olderVersion+"_amd64.deb")
-	run(t, exec.Command("dpkg-deb", "--raw-extract", only(t, packages, pattern), dir))
-	control := filepath.Join(dir, "DEBIAN", "control")
-	text, err := os.ReadFile(control)
-	require.NoError(t, err)
-	changed := regexp.MustCompile(`(?m)^Version: .*$`).ReplaceAll(text, []byte("Version: "+olderVersion))
-	require.NotEqual(t, text, changed)
-	require.NoError(t, os.WriteFile(control, changed, 0o644))
-	run(t, exec.Command("dpkg-deb", "--build", "-Zgzip", "-z1", dir, file))
+	want(t, "ar", "binutils")
+	file := filepath.Join(t.TempDir(), name+"_"+olderVersion+"_amd64.deb")
+	change := exec.Command("sh", "-e", "-c", withVersion, "sh", only(t, packages, pattern), olderVersion, file)
+	change.Dir = t.TempDir()
+	run(t, change)
+	require.Equal(t, olderVersion+"\n", run(t, exec.Command("dpkg-deb", "--field", file, "Version")))
 	return file
 }
+
+// withVersion makes the package $3 of the package $1 with the version $2. It does not unpack the files: outside of the system where the
+// package is installed, their group does not exist.
+const withVersion = `ar x "$1"
+mkdir control
+tar xf control.tar.gz -C control
+sed -i "s/^Version: .*/Version: $2/" control/control
+tar czf control.tar.gz -C control .
+ar rc "$3" debian-binary control.tar.gz data.tar.*`
 
 // backend is a server that refuses spans until it is open, and then counts them.
 type backend struct {
@@ -152,6 +158,9 @@ func checkUpgradeWithData(t *testing.T, s *system, packages string) {
 	assert.Contains(t, s.install(t, only(t, packages, "bytefrog-guard_*_amd64.deb")), "continues in its old version")
 
 	// 4. The program is traced by the new collector, then ends in order.
+	testkit.Eventually(t, "calls of the new run", func() (bool, string) {
+		return e.counter(t, "otelcol_connector_stack_pairing_spans") > 0, current.said(t)
+	})
 	testkit.Eventually(t, "more calls in the call tree", func() (bool, string) { return foldedTime(tree(service)) > before, current.said(t) })
 	hours := int64(0)
 	for _, link := range hourLink.FindAllStringSubmatch(e.page(t, service), -1) {

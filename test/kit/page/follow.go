@@ -17,6 +17,17 @@ import (
 // is the directory of the checkout.
 func Follow(t testing.TB, project, name string) {
 	t.Helper()
+	follow(t, project, name, func() *machine { return newMachine(t, project) })
+}
+
+// FollowInstalled is Follow in a system in a folder, where the packages are installed and the page's services run.
+func FollowInstalled(t testing.TB, project, name, root string) {
+	t.Helper()
+	follow(t, project, name, func() *machine { return installedMachine(t, root) })
+}
+
+func follow(t testing.TB, project, name string, on func() *machine) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(project, "docs", name))
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +39,7 @@ func Follow(t testing.TB, project, name string) {
 	if len(steps) == 0 {
 		t.Fatalf("docs/%s: expected steps, got none", name)
 	}
-	r := &reader{page: "docs/" + name, steps: steps, machine: newMachine(t, project)}
+	r := &reader{page: "docs/" + name, steps: steps, machine: on()}
 	for at := 0; at < len(steps); {
 		at += r.follow(t, at)
 	}
@@ -66,6 +77,8 @@ func (r *reader) follow(t testing.TB, at int) (done int) {
 		r.awaitSaid(t, s)
 	case saysOnlyInfo:
 		r.checkOnlyInfo(t, s)
+	case ends:
+		r.end(t, s)
 	case notRun:
 	default:
 		t.Fatalf("%s: %q: expected commands before the block with their output", r.where(s), s.kind)
@@ -102,7 +115,7 @@ func (r *reader) do(t testing.TB, s step, form string) (status, said string, ok 
 	t.Helper()
 	commands, output := r.noted(s, ".sh"), r.noted(s, ".txt")
 	r.write(t, commands, s.text)
-	status, ok = r.machine.do(strings.NewReplacer("$0", "'"+commands+"'", "$1", "'"+output+"'").Replace(form))
+	status, ok = r.machine.do(strings.NewReplacer("$0", "'"+r.machine.inside(commands)+"'", "$1", "'"+r.machine.inside(output)+"'").Replace(form))
 	return status, r.read(output), ok
 }
 
@@ -160,8 +173,17 @@ func (r *reader) start(t testing.TB, s step) {
 	t.Helper()
 	commands := r.noted(s, ".sh")
 	r.write(t, commands, s.text)
-	if _, ok := r.machine.do(fmt.Sprintf("( . '%s' ) > '%s' 2>&1 < /dev/null &", commands, r.terminal(s.name))); !ok {
+	if _, ok := r.machine.do(fmt.Sprintf("( . '%[1]s' ) > '%[2]s' 2>&1 < /dev/null & echo $! > '%[2]s.pid'", r.machine.inside(commands), r.machine.inside(r.terminal(s.name)))); !ok {
 		t.Fatalf("%s: the shell has ended: %s", r.where(s), r.machine.errors.String())
+	}
+}
+
+// end asks the programs of a terminal to end, and waits for them.
+func (r *reader) end(t testing.TB, s step) {
+	t.Helper()
+	status, ok := r.machine.do(fmt.Sprintf("pkill -TERM -P $(cat '%[1]s.pid') && wait $(cat '%[1]s.pid')", r.machine.inside(r.terminal(s.name))))
+	if !ok || status != "0" {
+		t.Fatalf("%s: expected that the programs of terminal %s end well, got status %q%s", r.where(s), s.name, status, r.terminals())
 	}
 }
 

@@ -21,13 +21,15 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// machine is where a page is gone through: a shell of a user, in namespaces of its own.
+// machine is where a page is gone through: a shell of a user.
 type machine struct {
+	// root is the folder that the shell has as its root, for machines in a folder.
+	root string
 	// dir is the user's directory, and notes that of commands and their output.
 	dir, notes string
 
 	shell  *exec.Cmd
-	typed  io.Writer
+	typed  io.WriteCloser
 	ended  *bufio.Scanner
 	errors bytes.Buffer // is read when the shell has ended
 }
@@ -45,7 +47,7 @@ const (
 )
 
 // commands are the programs that a machine, and most pages, need.
-var commands = []string{"unshare", "mount", "ip", "bash", "curl", "jq", "pgrep"}
+var commands = []string{"unshare", "mount", "ip", "bash", "curl", "jq", "pgrep", "pkill"}
 
 // newMachine starts a machine. It ends with the test. If it cannot be made, the test is skipped, or
 // fails if CALLBRAID_REQUIRE_PEERS is set.
@@ -63,9 +65,35 @@ func newMachine(t testing.TB, project string) *machine {
 	m.shell.Dir = m.dir
 	m.shell.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "CALLBRAID_") || strings.HasPrefix(variable, "LTTNG_")
-	}), "HOME="+m.dir, "LC_ALL=C.UTF-8",
+	}), "HOME="+m.dir, "LC_ALL=C.UTF-8", "PATH="+filepath.Join(m.dir, "bin")+":"+os.Getenv("PATH"),
 		// A program waits for its session daemon to configure the tracing, also on a busy machine.
 		"LTTNG_UST_REGISTER_TIMEOUT="+strconv.FormatInt(testkit.Patience.Milliseconds(), 10))
+	m.begin(t)
+	if _, ok := m.do("true"); !ok {
+		missing(t, "a machine of the page's own ("+strings.TrimSpace(m.errors.String())+")")
+	}
+	return m
+}
+
+// installedMachine starts a machine in a system in a folder, as its root. It ends with the test.
+func installedMachine(t testing.TB, root string) *machine {
+	t.Helper()
+	m := &machine{root: root, dir: filepath.Join(root, "root"), notes: filepath.Join(root, "srv", "page")}
+	if err := os.MkdirAll(m.notes, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.shell = exec.Command("chroot", root, "bash", "--norc")
+	m.shell.Env = []string{"HOME=/root", "LC_ALL=C.UTF-8", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	m.begin(t)
+	return m
+}
+
+// inside is a path as the shell sees it.
+func (m *machine) inside(path string) string { return strings.TrimPrefix(path, m.root) }
+
+// begin starts the shell, until the test ends.
+func (m *machine) begin(t testing.TB) {
+	t.Helper()
 	m.shell.Stderr = &m.errors
 	typed, err := m.shell.StdinPipe()
 	if err != nil {
@@ -80,10 +108,6 @@ func newMachine(t testing.TB, project string) *machine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.end(t) })
-	if _, ok := m.do("true"); !ok {
-		missing(t, "a machine of the page's own ("+strings.TrimSpace(m.errors.String())+")")
-	}
-	return m
 }
 
 // lay makes the user's directory look like a checkout after make build.
@@ -92,6 +116,7 @@ func (m *machine) lay(t testing.TB, project string) {
 	programs := map[string]string{
 		"otelcol-callbraid": kit.Binary(t), "agentsim": kit.AgentSim(t), "agentctl": kit.AgentCtl(t),
 		"bytefrog-guard": kit.Guard(t), "backends": os.Getenv("CALLBRAID_BACKENDS"),
+		"otelcol-callbraid-gateway": os.Getenv("CALLBRAID_GATEWAY"),
 	}
 	links := map[string]string{}
 	for name, path := range programs {
@@ -116,10 +141,13 @@ func (m *machine) lay(t testing.TB, project string) {
 	}
 }
 
-// end ends the shell. The shell is the first process of its namespace, so all its processes end
+// end ends the shell. In namespaces the shell is the first process, so all its processes end
 // before it. Afterwards no process writes to the directory.
 func (m *machine) end(t testing.TB) {
 	t.Helper()
+	if err := m.typed.Close(); err != nil {
+		t.Error(err)
+	}
 	pid := strconv.Itoa(m.shell.Process.Pid)
 	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
 	if err != nil {

@@ -14,7 +14,7 @@ func TestStepsAreThePagesOwnText(t *testing.T) {
 	steps, err := stepsOf("# A page\n\nText, `code`.\n\n<!-- not run: why -->\n```sh\nrm -rf /\n```\n\n" +
 		"<!-- file: a.yaml -->\n```yaml\na: {b: 1}\n\n# c\n```\n\n```\nthis is only shown\n```\n\n" +
 		"- indented\n\n  <!-- run -->\n  ```sh\n  one \\\n    two\n  ```\n\n  <!-- shows the like -->\n\n  ```\n  3\n  ```\n\n" +
-		"<!-- terminal: it -->\n```sh\nit\n```\n<!-- says: it -->\n```\nready\n```\n<!-- run -->\n```sh\nlook\n```\n\n<!-- shows nothing -->\n<!-- says only info: it -->\n")
+		"<!-- terminal: it -->\n```sh\nit\n```\n<!-- says: it -->\n```\nready\n```\n<!-- run -->\n```sh\nlook\n```\n\n<!-- shows nothing -->\n<!-- says only info: it -->\n<!-- ends: it -->\n")
 	require.NoError(t, err)
 	assert.Equal(t, []step{
 		{notRun, "why", "rm -rf /\n", 5},
@@ -26,6 +26,7 @@ func TestStepsAreThePagesOwnText(t *testing.T) {
 		{run, "", "look\n", 43},
 		{showsNothing, "", "", 48},
 		{saysOnlyInfo, "it", "", 49},
+		{ends, "it", "", 50},
 	}, steps)
 }
 

@@ -21,17 +21,18 @@ const (
 	showsNothing kind = "shows nothing"
 	says         kind = "says"
 	saysOnlyInfo kind = "says only info"
+	ends         kind = "ends"
 	notRun       kind = "not run"
 )
 
 // named are the kinds that have a name, or a reason, behind a colon.
 var named = map[kind]bool{
 	run: false, terminal: true, file: true, shows: false, showsTheLike: false, showsNothing: false,
-	says: true, saysOnlyInfo: true, notRun: true,
+	says: true, saysOnlyInfo: true, ends: true, notRun: true,
 }
 
 // hasBlock reports whether a block follows.
-func (k kind) hasBlock() bool { return k != showsNothing && k != saysOnlyInfo }
+func (k kind) hasBlock() bool { return k != showsNothing && k != saysOnlyInfo && k != ends }
 
 // step is something that a page has its reader do, or see.
 type step struct {

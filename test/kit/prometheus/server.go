@@ -61,10 +61,7 @@ func Start(t testing.TB, targets ...string) *Server {
 // StartConfigured is Start with a whole configuration.
 func StartConfigured(t testing.TB, text string) *Server {
 	t.Helper()
-	binary, err := exec.LookPath("prometheus")
-	if err != nil {
-		missing(t)
-	}
+	binary := Require(t)
 	directory := t.TempDir()
 	file := filepath.Join(directory, "prometheus.yml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -75,6 +72,16 @@ func StartConfigured(t testing.TB, text string) *Server {
 		"--web.listen-address", s.address, "--enable-feature", "exemplar-storage,native-histograms", "--log.level", "warn")
 	kit.RunPeer(t, "Prometheus", exec.Command(binary, arguments...), s.URL()+"/-/ready")
 	return s
+}
+
+// Require is the path of Prometheus. The test is skipped where there is none, or fails if CALLBRAID_REQUIRE_PEERS is set.
+func Require(t testing.TB) string {
+	t.Helper()
+	binary, err := exec.LookPath("prometheus")
+	if err != nil {
+		missing(t)
+	}
+	return binary
 }
 
 // Tool is the path of promtool, which Prometheus' packages contain. The test is skipped where there is none, or fails if

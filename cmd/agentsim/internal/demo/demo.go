@@ -65,9 +65,9 @@ func (o Options) logFile() string { return filepath.Join(o.Data, logName) }
 // Bounds of the time that the demo waits for data. The collector sends both every few seconds.
 const (
 	// countPatience is the time without new calls after which the demo continues with those so far.
-	countPatience = 15 * time.Second
+	countPatience = time.Minute
 	// metricsPatience is the time in which the Prometheus exporter must show the metrics of calls.
-	metricsPatience = 15 * time.Second
+	metricsPatience = time.Minute
 	// countInterval is the time between two looks at the profile of all calls.
 	countInterval = 500 * time.Millisecond
 )

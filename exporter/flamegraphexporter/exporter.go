@@ -18,7 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
 )
 
-// flameGraph is the exporter of a configuration, for both signals. It is shut down once.
+// flameGraph is the exporter of a configuration, for both signals. It is started and shut down once.
 type flameGraph struct {
 	config    *Config
 	set       exporter.Settings
@@ -33,21 +33,15 @@ type flameGraph struct {
 	recent     recentProfiles
 	// history has the stored trees; nil: none are stored.
 	history atomic.Pointer[history.History]
-	// users are the pipelines' exporters that are not shut down.
-	users atomic.Int32
-	// forget removes it from the shared ones.
-	forget func()
-
-	server   server
-	stopping sync.Once
+	server  server
 }
 
-func newFlameGraph(set exporter.Settings, config *Config, forget func()) (*flameGraph, error) {
+func newFlameGraph(set exporter.Settings, config *Config) (*flameGraph, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(ownmetrics.Of(component.KindExporter, set.ID, set.TelemetrySettings))
 	if err != nil {
 		return nil, err
 	}
-	g := &flameGraph{config: config, set: set, telemetry: telemetry, forget: forget, memory: newMemory()}
+	g := &flameGraph{config: config, set: set, telemetry: telemetry, memory: newMemory()}
 	settings := config.settings()
 	settings.Hold = g.hold
 	g.store = calltree.NewStore(settings)
@@ -59,16 +53,19 @@ func newFlameGraph(set exporter.Settings, config *Config, forget func()) (*flame
 	return g, nil
 }
 
-// shutdown ends the exporter when its last signal is shut down. Until then data can arrive.
-func (g *flameGraph) shutdown(ctx context.Context) (err error) {
-	if g.users.Add(-1) > 0 {
-		return nil
+// Start opens the storage, and serves the pages.
+func (g *flameGraph) Start(ctx context.Context, host component.Host) error {
+	g.openMemory(host)
+	if err := g.openHistory(ctx, host); err != nil {
+		return err
 	}
-	g.stopping.Do(func() {
-		err = errors.Join(g.server.stop(ctx), g.closeHistory(ctx))
-		g.memory.stop()
-		g.telemetry.Shutdown()
-		g.forget()
-	})
+	return g.serve(ctx, host)
+}
+
+// Shutdown ends the pages, and stores the trees.
+func (g *flameGraph) Shutdown(ctx context.Context) error {
+	err := errors.Join(g.server.stop(ctx), g.closeHistory(ctx))
+	g.memory.stop()
+	g.telemetry.Shutdown()
 	return err
 }

@@ -26,15 +26,18 @@ func anyAddress() *Config {
 
 func TestBothSignalsOfAConfigurationFoldIntoOneStore(t *testing.T) {
 	ctx, set, cfg := t.Context(), exportertest.NewNopSettings(typ), anyAddress()
-	all := &shared{made: map[*Config]*flameGraph{}}
+	all := newExporters()
 	traces, err := all.createTraces(ctx, set, cfg)
 	require.NoError(t, err)
 	profiles, err := all.createProfiles(ctx, set, cfg)
 	require.NoError(t, err)
 	other, err := all.createTraces(ctx, set, anyAddress())
 	require.NoError(t, err)
-	require.Len(t, all.made, 2)
-	g := all.made[cfg]
+	require.Equal(t, 2, all.Len())
+	signal, err := all.Signal(set, cfg)
+	require.NoError(t, err)
+	require.NoError(t, signal.Shutdown(ctx))
+	g := signal.Exporter
 
 	for _, c := range []component.Component{traces, profiles, other} {
 		require.NoError(t, c.Start(ctx, componenttest.NewNopHost()))
@@ -55,9 +58,9 @@ func TestBothSignalsOfAConfigurationFoldIntoOneStore(t *testing.T) {
 	for _, c := range []component.Component{traces, profiles, profiles} {
 		require.NoError(t, c.Shutdown(ctx))
 	}
-	assert.Len(t, all.made, 1, "a reload makes another")
+	assert.Equal(t, 1, all.Len(), "a reload makes another")
 	require.NoError(t, other.Shutdown(ctx))
-	assert.Empty(t, all.made)
+	assert.Zero(t, all.Len())
 }
 
 func TestASignalIsShutDownThatWasNotStarted(t *testing.T) {

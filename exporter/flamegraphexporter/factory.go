@@ -14,12 +14,13 @@ import (
 	"go.opentelemetry.io/collector/exporter/xexporter"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
+	"github.com/callbraid/callbraid/internal/componentkit/sharedexporter"
 )
 
 // NewFactory makes the factory of the exporter. It also accepts profiles, which pipelines have if
 // the collector's feature gate service.profilesSupport is on.
 func NewFactory() exporter.Factory {
-	all := shared{made: map[*Config]*flameGraph{}}
+	all := newExporters()
 	return xexporter.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
@@ -28,29 +29,40 @@ func NewFactory() exporter.Factory {
 	)
 }
 
-// options are those of both signals. There is no queue, because the exporter refuses nothing and
+// exporters are the exporters of a factory: one for each configuration, for all its signals.
+type exporters struct {
+	sharedexporter.Exporters[*flameGraph]
+}
+
+func newExporters() *exporters {
+	return &exporters{sharedexporter.Exporters[*flameGraph]{Make: func(set exporter.Settings, cfg component.Config) (*flameGraph, error) {
+		return newFlameGraph(set, cfg.(*Config))
+	}}}
+}
+
+// options are those of one signal. There is no queue, because the exporter refuses nothing and
 // needs little time.
-func (g *flameGraph) options() []exporterhelper.Option {
+func options(s *sharedexporter.Signal[*flameGraph]) []exporterhelper.Option {
 	return []exporterhelper.Option{
 		exporterhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
 		exporterhelper.WithTimeout(exporterhelper.TimeoutConfig{Timeout: 0}),
-		exporterhelper.WithStart(g.start),
-		exporterhelper.WithShutdown(g.shutdown),
+		exporterhelper.WithStart(s.Start),
+		exporterhelper.WithShutdown(s.Shutdown),
 	}
 }
 
-func (s *shared) createTraces(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Traces, error) {
-	g, err := s.graph(set, cfg.(*Config))
+func (all *exporters) createTraces(ctx context.Context, set exporter.Settings, cfg component.Config) (exporter.Traces, error) {
+	s, err := all.Signal(set, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return exporterhelper.NewTraces(ctx, set, cfg, g.consumeTraces, g.options()...)
+	return exporterhelper.NewTraces(ctx, set, cfg, s.Exporter.consumeTraces, options(s)...)
 }
 
-func (s *shared) createProfiles(ctx context.Context, set exporter.Settings, cfg component.Config) (xexporter.Profiles, error) {
-	g, err := s.graph(set, cfg.(*Config))
+func (all *exporters) createProfiles(ctx context.Context, set exporter.Settings, cfg component.Config) (xexporter.Profiles, error) {
+	s, err := all.Signal(set, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return xexporterhelper.NewProfiles(ctx, set, cfg, g.consumeProfiles, g.options()...)
+	return xexporterhelper.NewProfiles(ctx, set, cfg, s.Exporter.consumeProfiles, options(s)...)
 }

@@ -113,7 +113,7 @@ func TestTreesSurviveARestart(t *testing.T) {
 	if strings.Contains(of, "no calls") { // the next hour has begun
 		hour = now()
 	}
-	require.NoError(t, g.shutdown(t.Context()))
+	require.NoError(t, g.Shutdown(t.Context()))
 	assert.Zero(t, d.open)
 	assert.Equal(t, []string{"Exporter " + g.set.ID.String()}, d.of)
 
@@ -167,12 +167,11 @@ func TestAWrongStorageFailsTheStart(t *testing.T) {
 		config := createDefaultConfig().(*Config)
 		config.NetAddr.Endpoint = "localhost:0"
 		withStorage(config)
-		g, err := newFlameGraph(exportertest.NewNopSettings(metadata.Type), config, func() {})
-		require.NoError(t, err)
-		err = g.start(t.Context(), host)
+		g := bedOf(t, exportertest.NewNopSettings(metadata.Type), config)
+		err := g.Start(t.Context(), host)
 		assert.ErrorIs(t, err, storageclient.ErrSetting)
 		assert.ErrorContains(t, err, want)
-		assert.NoError(t, g.shutdown(t.Context()))
+		assert.NoError(t, g.Shutdown(t.Context()))
 	}
 }
 
@@ -184,16 +183,15 @@ func TestABrokenStorageDoesNotFailTheStart(t *testing.T) {
 		withStorage(config)
 		set := exportertest.NewNopSettings(metadata.Type)
 		set.Logger = zap.New(core)
-		g, err := newFlameGraph(set, config, func() {})
-		require.NoError(t, err)
-		require.NoError(t, g.start(t.Context(), hostOf(d)))
+		g := bedOf(t, set, config)
+		require.NoError(t, g.Start(t.Context(), hostOf(d)))
 		fold(g, 1)
 		status, _ := get(t, "http://"+g.server.address.String()+"/services/shop/")
 		assert.Equal(t, http.StatusOK, status)
 		lines := log.FilterMessageSnippet("The storage cannot be opened: call trees are in memory only").All()
 		assert.Len(t, lines, 1)
 		assert.Zero(t, d.open)
-		assert.NoError(t, g.shutdown(t.Context()))
+		assert.NoError(t, g.Shutdown(t.Context()))
 	}
 }
 

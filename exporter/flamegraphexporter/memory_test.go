@@ -32,7 +32,7 @@ func budgetFor(t *testing.T, b *bed, mib int64) *budget.Budget {
 	t.Helper()
 	all := budget.New(mib << 20)
 	t.Cleanup(all.Stop)
-	require.NoError(t, b.start(t.Context(), budgettest.Host(componenttest.NewNopHost(), all)))
+	require.NoError(t, b.Start(t.Context(), budgettest.Host(componenttest.NewNopHost(), all)))
 	return all
 }
 
@@ -73,7 +73,7 @@ func TestTheMemoryBudgetHasTheLargestServiceFolded(t *testing.T) {
 
 	require.NoError(t, receiver.Reserve(1<<20), "no spans arrive: the budget demands it")
 	receiver.Close()
-	require.NoError(t, b.shutdown(t.Context()))
+	require.NoError(t, b.Shutdown(t.Context()))
 	assert.Zero(t, all.Used(), "all memory is free")
 }
 

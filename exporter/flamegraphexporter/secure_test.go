@@ -198,7 +198,7 @@ func TestAMissingAuthenticatorFailsTheStart(t *testing.T) {
 	config.Auth = configoptional.Some(confighttp.AuthConfig{Config: configauth.Config{AuthenticatorID: component.MustNewID("nobody")}})
 	g := newBed(t)
 	g.config = config
-	assert.ErrorContains(t, g.start(t.Context(), componenttest.NewNopHost()), "nobody")
+	assert.ErrorContains(t, g.Start(t.Context(), componenttest.NewNopHost()), "nobody")
 }
 
 // The exporter of two signals starts twice, and has one listener.
@@ -228,13 +228,13 @@ func TestPagesWithoutAuthenticationAreWarnedOfOnce(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			core, said := observer.New(zap.WarnLevel)
-			g := newBed(t).flameGraph
+			g := newBed(t)
 			config := createDefaultConfig().(*Config)
 			config.NetAddr.Endpoint = "localhost:0"
 			test.set(config)
 			g.config, g.set.Logger = config, zap.New(core)
 			for range 2 {
-				require.NoError(t, g.start(t.Context(), withAuthenticator{componenttest.NewNopHost()}))
+				require.NoError(t, g.Start(t.Context(), withAuthenticator{componenttest.NewNopHost()}))
 			}
 			if test.want == "" {
 				assert.Zero(t, said.Len())

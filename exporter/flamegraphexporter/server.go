@@ -26,27 +26,15 @@ import (
 // stopTimeout is the time for requests under way at a shutdown.
 const stopTimeout = 5 * time.Second
 
-// server serves the pages. It is started and stopped once, for all signals.
+// server serves the pages.
 type server struct {
-	starting sync.Once
-	err      error // of the start
-	http     *http.Server
-	slots    *slots.HTTP
-	handler  atomic.Pointer[web.Handler]
-	address  net.Addr
+	http    *http.Server
+	slots   *slots.HTTP
+	handler atomic.Pointer[web.Handler]
+	address net.Addr
 	// end ends requests that wait, for example for the end of a window.
 	end    context.CancelFunc
 	served sync.WaitGroup
-}
-
-func (g *flameGraph) start(ctx context.Context, host component.Host) error {
-	g.server.starting.Do(func() {
-		g.openMemory(host)
-		if g.server.err = g.openHistory(ctx, host); g.server.err == nil {
-			g.server.err = g.serve(ctx, host)
-		}
-	})
-	return g.server.err
 }
 
 // serve listens and starts to serve.

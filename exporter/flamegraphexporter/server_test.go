@@ -30,13 +30,13 @@ import (
 
 // serving is an exporter that serves, until the end of the test, and the address of its
 // pages.
-func serving(t *testing.T, telemetry *componenttest.Telemetry, change func(*Config)) (*flameGraph, string) {
+func serving(t *testing.T, telemetry *componenttest.Telemetry, change func(*Config)) (*bed, string) {
 	t.Helper()
 	return servingFor(t, telemetry, componenttest.NewNopHost(), change)
 }
 
 // servingFor is serving for a host.
-func servingFor(t *testing.T, telemetry *componenttest.Telemetry, host component.Host, change func(*Config)) (*flameGraph, string) {
+func servingFor(t *testing.T, telemetry *componenttest.Telemetry, host component.Host, change func(*Config)) (*bed, string) {
 	t.Helper()
 	config := createDefaultConfig().(*Config)
 	config.NetAddr.Endpoint = "localhost:0"
@@ -47,10 +47,9 @@ func servingFor(t *testing.T, telemetry *componenttest.Telemetry, host component
 	if telemetry != nil {
 		set.TelemetrySettings = telemetry.NewTelemetrySettings()
 	}
-	g, err := newFlameGraph(set, config, func() {})
-	require.NoError(t, err)
-	require.NoError(t, g.start(t.Context(), host))
-	t.Cleanup(func() { assert.NoError(t, g.shutdown(context.Background())) })
+	g := bedOf(t, set, config)
+	require.NoError(t, g.Start(t.Context(), host))
+	t.Cleanup(func() { assert.NoError(t, g.Shutdown(context.Background())) })
 	return g, "http://" + g.server.address.String()
 }
 
@@ -68,7 +67,7 @@ func get(t *testing.T, address string) (status int, body string) {
 }
 
 // fold folds a tree of the service shop: main calls work n times.
-func fold(g *flameGraph, n byte) {
+func fold(g *bed, n byte) {
 	const begin = 1_000_000
 	trace, parent := calltree.TraceID{1}, calltree.SpanID{1}
 	spans := []calltree.Span{{Trace: trace, ID: parent, Function: "main", Start: begin, End: begin + 100*uint64(n)}}
@@ -97,12 +96,11 @@ func TestAnAddressInUseFailsTheStart(t *testing.T) {
 	_, address := serving(t, nil, nil)
 	config := createDefaultConfig().(*Config)
 	config.NetAddr.Endpoint = strings.TrimPrefix(address, "http://")
-	g, err := newFlameGraph(exportertest.NewNopSettings(metadata.Type), config, func() {})
-	require.NoError(t, err)
-	err = g.start(t.Context(), componenttest.NewNopHost())
+	g := bedOf(t, exportertest.NewNopSettings(metadata.Type), config)
+	err := g.Start(t.Context(), componenttest.NewNopHost())
 	assert.ErrorContains(t, err, "address already in use")
-	assert.Equal(t, err, g.start(t.Context(), componenttest.NewNopHost()), "of the other signal, too")
-	assert.NoError(t, g.shutdown(context.Background()))
+	assert.Equal(t, err, g.Start(t.Context(), componenttest.NewNopHost()), "of the other signal, too")
+	assert.NoError(t, g.Shutdown(context.Background()))
 }
 
 func TestBothSignalsAreServedByOne(t *testing.T) {
@@ -151,7 +149,7 @@ func TestAShutdownEndsWindows(t *testing.T) {
 		ended <- answer{status: response.StatusCode}
 	}()
 	require.Eventually(t, func() bool { return g.store.Usage().Windows == 1 }, time.Minute, time.Millisecond)
-	require.NoError(t, g.shutdown(context.Background()))
+	require.NoError(t, g.Shutdown(context.Background()))
 	assert.Equal(t, answer{status: http.StatusServiceUnavailable}, <-ended)
 }
 
@@ -176,7 +174,7 @@ func TestAShutdownDoesNotWaitForSlowReaders(t *testing.T) {
 	_, err = connection.Read(make([]byte, 1))
 	require.NoError(t, err)
 	begin := time.Now()
-	require.NoError(t, g.shutdown(context.Background()))
+	require.NoError(t, g.Shutdown(context.Background()))
 	assert.GreaterOrEqual(t, time.Since(begin), stopTimeout, "it had something to send")
 	assert.NoError(t, goleak.Find(before), "it sends no more")
 }

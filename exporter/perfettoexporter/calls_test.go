@@ -74,6 +74,23 @@ func newCallsOfThreads(least int) *callsOfThreads {
 	return c
 }
 
+// messages copies the calls to messages of so many.
+func (c *callsOfThreads) messages(most int) (all []ptrace.Traces) {
+	from := c.traces.ResourceSpans().At(0)
+	var spans ptrace.SpanSlice
+	for i, s := range from.ScopeSpans().At(0).Spans().All() {
+		if i%most == 0 {
+			all = append(all, ptrace.NewTraces())
+			rs := all[len(all)-1].ResourceSpans().AppendEmpty()
+			from.Resource().CopyTo(rs.Resource())
+			spans = rs.ScopeSpans().AppendEmpty().Spans()
+			spans.EnsureCapacity(most)
+		}
+		s.CopyTo(spans.AppendEmpty())
+	}
+	return all
+}
+
 // moveOn moves all calls to the time behind them.
 func (c *callsOfThreads) moveOn() {
 	for _, s := range c.traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().All() {

@@ -10,10 +10,12 @@ import (
 	"net/http"
 	"time"
 
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 	"go.opentelemetry.io/collector/receiver"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/componentkit/storageclient"
 	"github.com/callbraid/callbraid/internal/javamethods/signals"
 	"github.com/callbraid/callbraid/internal/javamethods/task"
 	"github.com/callbraid/callbraid/internal/receiverkit"
@@ -21,7 +23,6 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/metadata"
-	"github.com/callbraid/callbraid/receiver/arthasreceiver/internal/remembered"
 )
 
 // arthasReceiver runs the servers of one configuration, for all signals.
@@ -78,7 +79,7 @@ func (r *arthasReceiver) Start(ctx context.Context, run *receiverkit.Run) error 
 	context.AfterFunc(run.Serving, func() { time.AfterFunc(env.PeerTime/2, endPulls) })
 	if config.Storage != nil {
 		var err error
-		if r.stored, err = remembered.Open(ctx, run.Collector, *config.Storage, env.Settings.ID); err != nil {
+		if r.stored, err = storageclient.Open(ctx, run.Collector, *config.Storage, component.KindReceiver, env.Settings.ID); err != nil {
 			return err
 		}
 	}

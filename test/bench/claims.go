@@ -271,6 +271,7 @@ var claims = []claim{
 	atMost(3.5, "perfetto: write spans", "copying them over their copies", at(traceFile, "WriteTraces/maven"), at(traceFile, "WriteTraces/maven_copied")),
 	figure("  the same", "M spans per CPU-second", at(traceFile, "WriteTraces/maven").in(eventsPerCPU)),
 	below(1.5, "  size of a slice", "bytes", at(traceFile, "WriteTraces/maven").in("B/slice")),
-	below(10, "  size of a slice of eight threads, with exact times", "bytes", at(traceFile, "WriteTraces/threads").in("B/slice")),
+	figure("  spans of eight threads, with exact times", "M spans per CPU-second", at(traceFile, "WriteTraces/eight_threads").in(eventsPerCPU)),
+	below(8, "  size of a slice of these", "bytes", at(traceFile, "WriteTraces/eight_threads").in("B/slice")),
 	atMost(2.2, "otlp_json_file: write spans", "only making their JSON with pdata", at(jsonFile, "ConsumeTraces"), at(jsonFile, "MarshalTraces")),
 }

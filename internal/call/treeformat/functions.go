@@ -6,6 +6,7 @@ package treeformat
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
@@ -28,25 +29,35 @@ type Function struct {
 
 // Functions sums the snapshot up by functions: those with most self time first.
 func Functions(s calltree.Snapshot) []Function {
-	all := functionsBy(s.Nodes, Value{})
+	all := functionsOf(s.Nodes, nil, nil)
 	slices.SortFunc(all, func(a, b Function) int {
 		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }
 
-// functionsBy sums up nodes by functions, in the order of their first nodes.
-func functionsBy(nodes []calltree.Node, by Value) []Function {
+// openFunction is a function on the stack of the current node.
+type openFunction struct {
+	node, number int32
+	// errors are the failed calls of the node, and failed those of its children so far.
+	errors, failed uint64
+}
+
+// functionsOf sums up nodes by functions, in the order of their first nodes. Values of pprof are summed up if value returns a
+// node's own one, and cumulative has that of each node with all below it.
+func functionsOf(nodes []calltree.Node, value func(*calltree.Node) int64, cumulative []int64) []Function {
 	var (
 		all     []Function
-		numbers = numbers{map[function]int{}, map[string]int{}}
-		value   = by.function()
-		w       = weights(nodes, value)
-		stack   []int // of the current node: numbers of functions
+		numbers = numbers{map[functionText]int{}, map[string]int{}}
+		stack   []openFunction
 		on      []int // by number: how many times the function is on the stack
-		depths  = depthsOf(nodes)
-		failed  = failedCallees(nodes)
 	)
+	leave := func() {
+		top := &stack[len(stack)-1]
+		all[top.number].Began += top.errors - min(top.errors, top.failed)
+		on[top.number]--
+		stack = stack[:len(stack)-1]
+	}
 	for i := range nodes {
 		n := &nodes[i]
 		number := numbers.of(n)
@@ -54,45 +65,51 @@ func functionsBy(nodes []calltree.Node, by Value) []Function {
 			all = append(all, Function{Name: nameOf(n)})
 			on = append(on, 0)
 		}
-		for above := int(depths[i]) - 1; len(stack) > above; stack = stack[:len(stack)-1] {
-			on[stack[len(stack)-1]]--
+		for len(stack) > 0 && stack[len(stack)-1].node != n.Parent {
+			leave()
+		}
+		if len(stack) > 0 {
+			stack[len(stack)-1].failed += n.Errors
 		}
 		f := &all[number]
 		f.Calls += n.Calls
 		f.Errors += n.Errors
-		f.Began += n.Errors - min(n.Errors, failed[i])
 		f.Self = addSigned(f.Self, n.Self)
-		f.flat = add(f.flat, max(value(n), 0))
 		if on[number] == 0 {
 			f.Total = addSigned(f.Total, n.Total)
-			f.cumulative = add(f.cumulative, w[i])
 		}
-		stack = append(stack, number)
+		if value != nil {
+			f.flat = add(f.flat, max(value(n), 0))
+			if on[number] == 0 {
+				f.cumulative = add(f.cumulative, cumulative[i])
+			}
+		}
+		stack = append(stack, openFunction{int32(i), int32(number), n.Errors, 0})
 		on[number]++
+	}
+	for len(stack) > 0 {
+		leave()
 	}
 	return all
 }
 
-// failedCallees returns, for each node, the number of failed calls of its children.
-func failedCallees(nodes []calltree.Node) []uint64 {
-	failed := make([]uint64, len(nodes))
-	for i := range nodes {
-		if parent := nodes[i].Parent; parent >= 0 {
-			failed[parent] += nodes[i].Errors
-		}
-	}
-	return failed
-}
-
 // numbers are the numbers of functions, from 0 on. Functions with the same printed name are one.
 type numbers struct {
-	byFunction map[function]int
-	byName     map[string]int
+	// byText finds most, because the nodes of a tree share the texts of names. A text may be in memory twice.
+	byText map[functionText]int
+	byName map[string]int
+}
+
+// functionText is the place of a function's name in memory, and what else distinguishes functions.
+type functionText struct {
+	name               *byte
+	length             int
+	truncated, leftOut bool
 }
 
 func (ns numbers) of(n *calltree.Node) int {
-	key := function{name: n.Function, truncated: n.Mark == calltree.Truncated, leftOut: isLeftOut(n)}
-	number, ok := ns.byFunction[key]
+	key := functionText{unsafe.StringData(n.Function), len(n.Function), n.Mark == calltree.Truncated, isLeftOut(n)}
+	number, ok := ns.byText[key]
 	if ok {
 		return number
 	}
@@ -101,6 +118,6 @@ func (ns numbers) of(n *calltree.Node) int {
 		number = len(ns.byName)
 		ns.byName[name] = number
 	}
-	ns.byFunction[key] = number
+	ns.byText[key] = number
 	return number
 }

@@ -35,7 +35,8 @@ func ListProfile(s calltree.Snapshot, by Value) *profile.Profile {
 		by.column = len(b.values) - 1
 	}
 	r := ring{builder: b, column: by.column}
-	r.lay(functionsBy(s.Nodes, by))
+	value := by.function()
+	r.lay(functionsOf(s.Nodes, value, weights(s.Nodes, value)))
 	r.cut()
 	return b.p
 }

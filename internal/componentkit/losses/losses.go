@@ -35,6 +35,7 @@ var Dropped = []Counter{
 	{"otelcol_exporter_perfetto_dropped_slices", "exporter", "spans of the exporter"},
 	{"otelcol_exporter_perfetto_dropped_log_records", "exporter", "log records of the exporter"},
 	{"otelcol_exporter_perfetto_dropped_values", "exporter", "values of metrics of the exporter"},
+	{"otelcol_exporter_flame_graph_dropped_stored_trees", "reason", "stored call trees of flame_graph"},
 	{"otelcol_exporter_send_failed_spans", "exporter", "spans of the exporter"},
 	{"otelcol_exporter_enqueue_failed_spans", "exporter", "spans for the queue of the exporter"},
 }

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/storageclient"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 	"github.com/callbraid/callbraid/internal/lttng/process"
 )
@@ -68,17 +69,9 @@ func NewStore(logger *zap.Logger, memory *budget.Account) *Store {
 
 // Open opens the storage extension of a receiver.
 func (s *Store) Open(ctx context.Context, host component.Host, extensionID, receiver component.ID) error {
-	extension, ok := host.GetExtensions()[extensionID]
-	if !ok {
-		return fmt.Errorf("storage is %q: there is no such extension: add it under extensions and service.extensions", extensionID)
-	}
-	store, ok := extension.(storage.Extension)
-	if !ok {
-		return fmt.Errorf("storage is %q: it is no storage extension: set it to one, such as file_storage", extensionID)
-	}
-	client, err := store.GetClient(ctx, component.KindReceiver, receiver, "")
+	client, err := storageclient.Open(ctx, host, extensionID, component.KindReceiver, receiver)
 	if err != nil {
-		return fmt.Errorf("storage %q cannot be opened: %w. Two collectors cannot use one directory at the same time", extensionID, err)
+		return err
 	}
 	order, err := client.Get(ctx, keyOrder)
 	if err == nil && order != nil {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,6 +28,9 @@ func declared(t *testing.T) map[string][]string {
 	all := map[string][]string{}
 	for _, file := range files {
 		var metadata struct {
+			Attributes map[string]struct {
+				Name string `yaml:"name_override"`
+			}
 			Telemetry struct {
 				Metrics map[string]struct{ Attributes []string }
 			}
@@ -35,6 +39,9 @@ func declared(t *testing.T) map[string][]string {
 		require.NoError(t, err)
 		require.NoError(t, yaml.Unmarshal(text, &metadata), file)
 		for name, metric := range metadata.Telemetry.Metrics {
+			for i, attribute := range metric.Attributes {
+				metric.Attributes[i] = cmp.Or(metadata.Attributes[attribute].Name, attribute)
+			}
 			all["otelcol_"+name] = metric.Attributes
 		}
 	}

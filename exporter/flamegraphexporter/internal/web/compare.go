@@ -82,6 +82,7 @@ type side struct {
 	Address, Label string
 	Snapshot       calltree.Snapshot
 	Notes          []string
+	functions      []treeformat.Function
 }
 
 // comparedFunction is a function with its values in both trees, as pages show them.
@@ -148,7 +149,8 @@ func (h *Handler) comparison(ctx context.Context, query url.Values) (*comparison
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Address, err)
 		}
-		*s = sideOf(c.trees[i], snapshot)
+		*s = sideOf(c.trees[i], snapshot, treeformat.Functions(snapshot))
+		s.Notes = treeformat.Notes(snapshot)
 	}
 	if c.Before.Snapshot.Kind != c.After.Snapshot.Kind {
 		return nil, badRequestf("expected two trees of the same kind, got %s and %s", c.Before.Label, c.After.Label)
@@ -228,12 +230,12 @@ func (c *comparison) list() {
 		return p
 	}
 	var total pair
-	for _, f := range treeformat.Functions(c.Before.Snapshot) {
+	for _, f := range c.Before.functions {
 		of(f.Name).before = f
 		total.before.Calls += f.Calls
 		total.before.Self += f.Self
 	}
-	for _, f := range treeformat.Functions(c.After.Snapshot) {
+	for _, f := range c.After.functions {
 		of(f.Name).after = f
 		total.after.Calls += f.Calls
 		total.after.Self += f.Self
@@ -267,7 +269,7 @@ type changes struct {
 
 // changesOf compares a tree with its counterpart, or returns nil if there is none. All calls of a service are compared with
 // its latest window as the earlier ones. Both totals are made equal, because the trees have different lengths.
-func (h *Handler) changesOf(ctx context.Context, t tree, s calltree.Snapshot, turn *turn) (*changes, error) {
+func (h *Handler) changesOf(ctx context.Context, t tree, s calltree.Snapshot, functions []treeformat.Function, turn *turn) (*changes, error) {
 	choices, _ := h.choices()
 	address := counterpart(t, choices)
 	if address == "" {
@@ -285,7 +287,7 @@ func (h *Handler) changesOf(ctx context.Context, t tree, s calltree.Snapshot, tu
 		return nil, nil // it has just gone
 	}
 	c := &comparison{By: measures[0], Equal: true, factor: 1}
-	c.Before, c.After = sideOf(other, snapshot), sideOf(t, s)
+	c.Before, c.After = sideOf(other, snapshot, treeformat.Functions(snapshot)), sideOf(t, s, functions)
 	if !t.isWindow() && other.isWindow() {
 		c.Before, c.After = c.After, c.Before
 	}
@@ -301,7 +303,7 @@ func (h *Handler) changesOf(ctx context.Context, t tree, s calltree.Snapshot, tu
 	return &changes{c.Before.Label, c.After.Label, link, c.Rows[:min(mostOfQuestion, len(c.Rows))]}, nil
 }
 
-func sideOf(t tree, s calltree.Snapshot) side {
+func sideOf(t tree, s calltree.Snapshot, functions []treeformat.Function) side {
 	label := ofKind(s.Service, s.Kind)
 	if t.window != 0 {
 		label += fmt.Sprintf(", window %d", t.window)
@@ -309,7 +311,7 @@ func sideOf(t tree, s calltree.Snapshot) side {
 	if t.stored != nil {
 		label += ", " + storedWindow(t.at)
 	}
-	return side{Address: t.address(), Label: label, Snapshot: s, Notes: treeformat.Notes(s)}
+	return side{Address: t.address(), Label: label, Snapshot: s, functions: functions}
 }
 
 // selfOf is the sum of all own values that are above 0.

@@ -139,7 +139,7 @@ func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
 	}
 	ofOther := h.turn(h.pages)
 	defer ofOther.end()
-	view.Changed, err = h.changesOf(ctx, t, s, &ofOther)
+	view.Changed, err = h.changesOf(ctx, t, s, functions, &ofOther)
 	return &view, err
 }
 

@@ -13,7 +13,7 @@
 //
 //  1. A track accepts a slice only if it lies completely inside, outside or around each earlier one (lane.go).
 //     Otherwise the slice goes to another track of its thread.
-//  2. Readers sort events by time, and keep the order of the file for equal times. The events of a chunk are sorted,
-//     and equal times in the order of nesting (order.go).
+//  2. Readers sort events by time, and keep the order of the file for equal times. The events of a track are sorted,
+//     those of equal times in the order of nesting (order.go).
 //  3. If a later chunk would have to write an event before an equal time of an earlier chunk, rule 1 refuses the slice.
 package tracefile

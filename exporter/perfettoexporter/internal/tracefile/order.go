@@ -5,6 +5,7 @@ package tracefile
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -20,12 +21,13 @@ const (
 // event is an event of a slice, whose message is at an offset of the chunk's bodies. A value and an instant without a
 // slice are as the begin of a slice without length.
 type event struct {
-	time, start, end uint64 // of the event, and of its slice
-	slice            uint32 // the number of the slice in the chunk, from 1: callers have higher ones
-	offset, size     uint32
-	track            uint32
-	kind             kind
-	name             uint64 // the number of the name
+	time         uint64
+	slice        uint32 // the number of the slice in the chunk, from 1: callers have higher ones
+	offset, size uint32
+	track        uint32
+	name         uint32 // the number of the name
+	kind         kind
+	position     position
 }
 
 // position is where an event stands among those of the same time: the classes in their order.
@@ -40,11 +42,12 @@ const (
 	beginning
 )
 
-func (e *event) position() position {
+// positionOf returns the position of an event of a slice.
+func positionOf(time, start, end uint64) position {
 	switch {
-	case e.start < e.time:
+	case start < time:
 		return begun
-	case e.start == e.end:
+	case start == end:
 		return empty
 	}
 	return beginning
@@ -53,55 +56,101 @@ func (e *event) position() position {
 // compareAtEqualTimes is the order of events of one time. In a chunk, callers have higher numbers than their callees. So
 // the inner slice ends first, and the outer slice begins first.
 func compareAtEqualTimes(a, b *event) int {
-	at, slices := a.position(), cmp.Compare(a.slice, b.slice)
-	if at == beginning {
+	slices := cmp.Compare(a.slice, b.slice)
+	if a.position == beginning {
 		slices = -slices
 	}
-	return cmp.Or(cmp.Compare(at, b.position()), slices, cmp.Compare(a.kind, b.kind))
+	return cmp.Or(cmp.Compare(a.position, b.position), slices, cmp.Compare(a.kind, b.kind))
 }
 
-// timed is the time of an event, and its index.
-type timed struct {
-	time  uint64
+// leastOfGroup is the number of events in a chunk from which on a track has a group of its own.
+const leastOfGroup = 64
+
+// sorted is an event by its place in the file: the number of its group, and its time since the first event of the chunk.
+type sorted struct {
+	key   uint64
 	index uint32
 }
 
-// sorter sorts events. It keeps its memory.
-type sorter struct{ keys, other []timed }
+// sorter sorts the events of a chunk for the file. It keeps its memory.
+type sorter struct {
+	keys, other []sorted
+	tracks      []*track
+	timeBits    int
+}
 
-// digitBits is the number of bits by which events are sorted at a time.
-const digitBits = 11
-
-// sort returns the events in the order of a file. It sorts by digits, the lowest first, because comparisons of so many
-// events would take longer than their encoding.
-func (s *sorter) sort(events []event) []timed {
-	s.keys = s.keys[:0]
-	least, differ, sorted := ^uint64(0), uint64(0), true
+// sort returns the events in the order of the file. Readers sort events by time, so the file can have those of each busy track
+// as a group. Repetitions are then closer together: files are smaller, and compressed in less time. All others are group 0.
+//
+//  1. Each track with enough events gets a group. If times differ too much for a key, all events are in group 0.
+//  2. Keys are sorted by digits, the lowest first, because comparisons of so many events would take longer than their encoding.
+//  3. Events of the same group and time are brought into the order of nesting.
+func (s *sorter) sort(events []event, tracks []*track) []sorted {
+	least, most := ^uint64(0), uint64(0)
 	for i := range events {
-		t := events[i].time
-		least = min(least, t)
-		sorted = sorted && (i == 0 || t >= events[i-1].time)
-		s.keys = append(s.keys, timed{t, uint32(i)})
+		least, most = min(least, events[i].time), max(most, events[i].time)
 	}
-	for i := range s.keys {
-		differ |= s.keys[i].time - least
+	s.timeBits = bits.Len64(most - least)
+	s.group(events, tracks)
+	s.keys = s.keys[:0]
+	differ, before, isSorted := uint64(0), uint64(0), true
+	for i := range events {
+		e := &events[i]
+		key := uint64(tracks[e.track-1].group)<<s.timeBits | (e.time - least)
+		isSorted = isSorted && key >= before
+		differ, before = differ|key, key
+		s.keys = append(s.keys, sorted{key, uint32(i)})
 	}
-	if !sorted {
+	if !isSorted {
 		s.other = slices.Grow(s.other[:0], len(events))[:len(events)]
-		for shift := 0; differ>>shift != 0; shift += digitBits {
-			s.byDigit(least, shift)
+		width := bits.Len64(differ)
+		digits := (width + maxDigitBits - 1) / maxDigitBits
+		digitBits := (width + digits - 1) / digits
+		for shift := 0; shift < width; shift += digitBits {
+			s.byDigit(shift, digitBits)
 		}
 	}
-	s.sortEqualTimes(events)
+	s.sortEqual(events)
 	return s.keys
 }
 
+// group gives each track of the events its group.
+func (s *sorter) group(events []event, tracks []*track) {
+	s.tracks = s.tracks[:0]
+	for i := range events {
+		t := tracks[events[i].track-1]
+		if t.events == 0 {
+			s.tracks = append(s.tracks, t)
+		}
+		t.events++
+	}
+	most := uint32(len(s.tracks))
+	if s.timeBits+bits.Len32(most) > 64 {
+		most = 0
+	}
+	groups := uint32(0)
+	for _, t := range s.tracks {
+		t.group = 0
+		if t.events >= leastOfGroup && groups < most {
+			groups++
+			t.group = groups
+		}
+		t.events = 0
+	}
+}
+
+// groupOf returns the group of an event.
+func (s *sorter) groupOf(e sorted) uint64 { return e.key >> s.timeBits }
+
+// maxDigitBits is the number of bits by which events are sorted at a time, at most.
+const maxDigitBits = 11
+
 // byDigit sorts by one digit, and keeps the order of equal ones.
-func (s *sorter) byDigit(least uint64, shift int) {
-	const digits = 1 << digitBits
-	var starts [digits]uint32
+func (s *sorter) byDigit(shift, digitBits int) {
+	var room [1 << maxDigitBits]uint32
+	starts, mask := room[:1<<digitBits], uint64(1)<<digitBits-1
 	for i := range s.keys {
-		starts[(s.keys[i].time-least)>>shift&(digits-1)]++
+		starts[s.keys[i].key>>shift&mask]++
 	}
 	at := uint32(0)
 	for i, n := range starts {
@@ -109,21 +158,21 @@ func (s *sorter) byDigit(least uint64, shift int) {
 		at += n
 	}
 	for _, k := range s.keys {
-		digit := (k.time - least) >> shift & (digits - 1)
-		s.other[starts[digit]] = k
-		starts[digit]++
+		to := &starts[k.key>>shift&mask]
+		s.other[*to] = k
+		*to++
 	}
 	s.keys, s.other = s.other, s.keys
 }
 
-func (s *sorter) sortEqualTimes(events []event) {
+func (s *sorter) sortEqual(events []event) {
 	for i := 0; i < len(s.keys); {
 		j := i + 1
-		for j < len(s.keys) && s.keys[j].time == s.keys[i].time {
+		for j < len(s.keys) && s.keys[j].key == s.keys[i].key {
 			j++
 		}
 		if j > i+1 {
-			slices.SortFunc(s.keys[i:j], func(a, b timed) int { return compareAtEqualTimes(&events[a.index], &events[b.index]) })
+			slices.SortFunc(s.keys[i:j], func(a, b sorted) int { return compareAtEqualTimes(&events[a.index], &events[b.index]) })
 		}
 		i = j
 	}

@@ -42,6 +42,8 @@ type track struct {
 	name     string
 	// described is the number of the last chunk that has the descriptor.
 	described uint32
+	// events and group are for the sorter: the number of events in the chunk, and where these are in the file.
+	events, group uint32
 }
 
 const (

@@ -39,14 +39,21 @@ type Writer struct {
 	locations   locations
 	// recent has the latest location of each name, because most names have only one.
 	recent []locationID
-	// open is the event whose fields are being appended, and last the begin of the last slice.
-	open, last event
+	// open is the event whose fields are being appended.
+	open event
+	last lastSlice
 
 	sorter     sorter
 	packets    []byte
 	compressed bytes.Buffer
 	zlib       *zlib.Writer
 	record     []byte
+}
+
+// lastSlice is the latest slice: its number, its track, and its time.
+type lastSlice struct {
+	number, track uint32
+	start, end    uint64
 }
 
 // NewWriter makes a writer for files with at most so many counters, and so many other tracks.
@@ -95,21 +102,25 @@ func (w *Writer) Begin(p *Process, t *Thread, s Slice) {
 	x := interval{start: s.Start, end: s.End, self: s.Self, parent: s.Parent, chunk: w.chunk}
 	on := w.trackOf(p, t, &x, s.Trace)
 	w.describe(on)
-	w.events = append(w.events, event{time: s.End, start: s.Start, end: s.End, slice: w.number, track: on.uuid, kind: kindEnd})
-	w.last = event{time: s.Start, start: s.Start, end: s.End, slice: w.number, track: on.uuid, kind: kindBegin}
-	w.openEvent(w.last, typeSliceBegin, s.Name)
+	w.last = lastSlice{w.number, on.uuid, s.Start, s.End}
+	w.events = append(w.events, w.last.event(kindEnd, s.End))
+	w.openEvent(w.last.event(kindBegin, s.Start), typeSliceBegin, s.Name)
+}
+
+// event is an event of the slice.
+func (l *lastSlice) event(of kind, time uint64) event {
+	return event{time: time, slice: l.number, track: l.track, kind: of, position: positionOf(time, l.start, l.end)}
 }
 
 // Instant adds an instant in the last slice. If its time is outside, it is an instant of the process.
 func (w *Writer) Instant(p *Process, name string, time uint64) {
 	w.close()
-	of := w.last
-	of.time, of.kind = time, kindInstant
-	if time < of.start || time > of.end {
+	in := w.last
+	if time < in.start || time > in.end {
 		w.describe(p.track)
-		of.start, of.end, of.track = time, time, p.uuid
+		in.start, in.end, in.track = time, time, p.uuid
 	}
-	w.openEvent(of, typeInstant, name)
+	w.openEvent(in.event(kindInstant, time), typeInstant, name)
 }
 
 // LogRecord adds an instant to the chunk: of a thread, or of a process without one.
@@ -156,15 +167,16 @@ func (w *Writer) next() {
 
 // alone is an event without a slice.
 func (w *Writer) alone(on *track, time uint64, of kind) event {
-	return event{time: time, start: time, end: time, slice: w.number, track: on.uuid, kind: of}
+	return event{time: time, slice: w.number, track: on.uuid, kind: of, position: empty}
 }
 
 func (w *Writer) openEvent(e event, eventType uint64, name string) {
-	e.offset, e.name = uint32(len(w.bodies)), w.names.id(&w.interned, name)
+	id := w.names.id(&w.interned, name)
+	e.offset, e.name = uint32(len(w.bodies)), uint32(id)
 	w.open = e
 	b := appendUint(w.bodies, fieldType, eventType)
 	b = appendUint(b, fieldTrackUUID, uint64(e.track))
-	w.bodies = appendUint(b, fieldNameIID, e.name)
+	w.bodies = appendUint(b, fieldNameIID, id)
 }
 
 // close ends the fields of the open event.
@@ -205,7 +217,7 @@ func (w *Writer) Category(name string) {
 
 // Location adds the place of the function to the open event.
 func (w *Writer) Location(l Location) {
-	for uint64(len(w.recent)) <= w.open.name {
+	for len(w.recent) <= int(w.open.name) {
 		w.recent = append(w.recent, locationID{})
 	}
 	recent := &w.recent[w.open.name]
@@ -319,18 +331,24 @@ var Start = string(func() []byte {
 	return packet.end(appendUint(b, fieldSequenceFlags, sequenceStateCleared))
 }())
 
-// encode writes the packets of the chunk: clock, interned data, descriptors, and events by time. The clock counts from
-// the event before, and begins at 0.
+// encode writes the packets of the chunk: clock, interned data, descriptors, and groups of events by time. The clock counts
+// from the event before, and begins at 0 in each group.
 func (w *Writer) encode() {
-	b := append(w.packets[:0], clockPacket...)
+	b := append(w.packets[:0], defaultsPacket...)
+	b = append(b, clockPacket...)
 	b, packet := begin(b, fieldPacket)
 	b = appendUint(b, fieldSequenceID, sequence)
 	b = packet.end(appendBytes(b, fieldInternedData, w.interned))
 	b = append(b, w.descriptors...)
-	before := uint64(0)
-	for _, key := range w.sorter.sort(w.events) {
-		b = w.appendEvent(b, &w.events[key.index], key.time-before)
-		before = key.time
+	before, group := uint64(0), uint64(0)
+	for _, s := range w.sorter.sort(w.events, w.tracks.all) {
+		if g := w.sorter.groupOf(s); g != group {
+			b = append(b, clockPacket...)
+			before, group = 0, g
+		}
+		e := &w.events[s.index]
+		b = w.appendEvent(b, e, e.time-before)
+		before = e.time
 	}
 	w.packets = b
 }
@@ -358,12 +376,18 @@ func (w *Writer) appendEvent(b []byte, e *event, delay uint64) []byte {
 // sequenceField is the field of a packet that names its sequence.
 var sequenceField = string([]byte{fieldSequenceID << 3, sequence})
 
-// clockPacket has the clocks: Unix time is the time of the file, and events have an incremental clock.
-var clockPacket = func() []byte {
+// defaultsPacket lets events have the incremental clock.
+var defaultsPacket = func() []byte {
 	b, packet := begin(nil, fieldPacket)
 	b = appendUint(b, fieldSequenceID, sequence)
 	b, defaults := begin(b, fieldPacketDefaults)
-	b = defaults.end(appendUint(b, fieldTimestampClockID, clockIncremental))
+	return packet.end(defaults.end(appendUint(b, fieldTimestampClockID, clockIncremental)))
+}()
+
+// clockPacket sets all clocks to 0: Unix time, which is the time of the file, and the incremental clock.
+var clockPacket = func() []byte {
+	b, packet := begin(nil, fieldPacket)
+	b = appendUint(b, fieldSequenceID, sequence)
 	b, snapshot := begin(b, fieldClockSnapshot)
 	for _, id := range []uint64{clockRealtime, clockBoottime, clockIncremental} {
 		var clock message

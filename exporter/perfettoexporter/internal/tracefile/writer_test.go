@@ -5,6 +5,7 @@ package tracefile
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -189,6 +190,59 @@ func TestNoSliceIsWrongInAnyOrder(t *testing.T) {
 			}
 		}
 		require.ElementsMatch(t, want, got, "seed %d", seed)
+	}
+}
+
+// Threads have many calls in a chunk, or few, and some begin long before.
+func TestBusyTracksAreGroupsOfTheFile(t *testing.T) {
+	const busy, quiet, calls = 3, 5, 4 * leastOfGroup
+	for name, test := range map[string]struct{ earliest, groups uint64 }{
+		"calls are close in time": {1 << 62, busy},
+		"the times need all bits": {1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFile(t)
+			type shape struct {
+				thread, name string
+				start, end   uint64
+				parent       string
+			}
+			var want, got []shape
+			add := func(thread int, name string, start, end uint64, self, parent Key, caller string) {
+				text := fmt.Sprint("worker-", thread)
+				f.Begin(f.process, f.Thread(f.process, int64(thread), text), Slice{Name: name, Start: start, End: end, Self: self, Parent: parent})
+				f.Instant(f.process, "in "+name, start)
+				want = append(want, shape{text, name, start, end, caller}, shape{text, "in " + name, start, start, name})
+			}
+			now := uint64(1 << 62)
+			for n := range Key(calls) {
+				for thread := range busy {
+					add(thread, fmt.Sprint("call", n%7), now, now+10, 1+n, calls+1, "main")
+					now += 3
+				}
+				now += 10
+			}
+			for thread := range busy + quiet {
+				add(thread, "main", test.earliest+uint64(thread), now, calls+1, 0, "")
+			}
+			for _, s := range f.read().Slices {
+				require.False(t, s.Open)
+				end, parent := s.End, ""
+				if s.Instant {
+					end = s.Start
+				}
+				if s.Parent != nil {
+					parent = s.Parent.Name
+				}
+				got = append(got, shape{s.Track.Thread.Name, s.Name, s.Start, end, parent})
+			}
+			require.ElementsMatch(t, want, got)
+			groups := uint64(0)
+			for _, s := range f.sorter.keys {
+				groups = max(groups, f.sorter.groupOf(s))
+			}
+			assert.Equal(t, test.groups, groups)
+		})
 	}
 }
 

@@ -12,28 +12,10 @@ import (
 	"slices"
 	"sync"
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 
 	"github.com/callbraid/callbraid/internal/javamethods"
 )
-
-// Open opens the storage extension of a receiver.
-func Open(ctx context.Context, host component.Host, extensionID, receiver component.ID) (storage.Client, error) {
-	extension, ok := host.GetExtensions()[extensionID]
-	if !ok {
-		return nil, fmt.Errorf("storage is %q: there is no such extension: add it under extensions and service.extensions", extensionID)
-	}
-	store, ok := extension.(storage.Extension)
-	if !ok {
-		return nil, fmt.Errorf("storage is %q: it is no storage extension: set it to one, such as file_storage", extensionID)
-	}
-	client, err := store.GetClient(ctx, component.KindReceiver, receiver, "")
-	if err != nil {
-		return nil, fmt.Errorf("storage %q: %w", extensionID, err)
-	}
-	return client, nil
-}
 
 // Process identifies the process that the sessions are of.
 type Process struct {

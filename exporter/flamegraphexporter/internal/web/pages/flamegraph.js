@@ -331,6 +331,7 @@
   addEventListener('keydown', event => {
     if (event.key !== '/' || event.ctrlKey || event.altKey || event.metaKey || /^(INPUT|SELECT)$/.test(event.target.tagName)) return;
     event.preventDefault();
+    controls.elements.q.focus();
     controls.elements.q.select();
   });
 

@@ -36,7 +36,10 @@ const (
 // awaitPicture waits until a flame graph is drawn, with its labels.
 func awaitPicture(t testing.TB, b *browser.Browser) {
 	t.Helper()
-	awaitScript(t, b, "a flame graph is drawn", `document.body.dataset.shown > 0 && `+frameLabels+`.some(text => text != '')`)
+	testkit.Eventually(t, "a flame graph is drawn", func() (bool, string) {
+		isDrawn := evaluate[bool](t, b, `document.body.dataset.shown > 0 && `+frameLabels+`.some(text => text != '')`)
+		return isDrawn, evaluate[string](t, b, `document.body.innerText.slice(0, 1000)`) + strings.Join(b.Errors(), "\n")
+	})
 }
 
 // redraw does something, and waits until the picture is drawn again.
@@ -104,10 +107,17 @@ func hasFrames(t *testing.T, b *browser.Browser) {
 	assert.NotContains(t, joined, "parent not seen")
 	status := evaluate[string](t, b, flameStatus)
 	assert.Regexp(t, `^[0-9,]+ paths, [0-9.]+ (min|s|ms)\.`, status)
-	assert.Contains(t, status, "of them have no frame of their own, because they are narrower than a pixel, or")
+	assert.Contains(t, status, "of them are narrower than a pixel: grey frames add them up.")
 	assert.Contains(t, evaluate[string](t, b, flameLegend), "smaller paths")
-	title := evaluate[string](t, b, fmt.Sprintf(`document.querySelector('%s title').textContent`, frame(t, b, "MavenCli.doMain")))
-	assert.Regexp(t, `^org\.apache\.maven\.cli\.MavenCli\.doMain .*– org\.apache\.maven\n[0-9.]+% of what is shown · 1 call ·`, title)
+	assert.Regexp(t, `^org\.apache\.maven\.cli\.MavenCli\.doMain .*– org\.apache\.maven\n[0-9.]+% of what is shown · 1 call ·`,
+		detailsOf(t, b, "MavenCli.doMain"))
+}
+
+// detailsOf moves the mouse to the widest frame of a function, and returns the shown details.
+func detailsOf(t testing.TB, b *browser.Browser, function string) string {
+	t.Helper()
+	b.Do(t, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector('%s').dispatchEvent(new MouseEvent('mouseover'))`, frame(t, b, function))))
+	return evaluate[string](t, b, frameDetails)
 }
 
 // hasColours compares the colour of a package in the legend with those of its frames.
@@ -152,16 +162,19 @@ func showsErrors(t *testing.T, b *browser.Browser) {
 }
 
 func findsFrames(t *testing.T, b *browser.Browser) {
-	redraw(t, b, chromedp.KeyEvent("/"), chromedp.KeyEvent("plexuscontainer"))
-	const found = `document.querySelectorAll('#chart g.frame.found').length`
-	awaitScript(t, b, "frames that match are marked", found+` > 0`)
-	assert.True(t, evaluate[bool](t, b, found+` < `+frameElements+`.length`))
+	b.Press(t, "/plexuscontainer")
+	const found = `Array.from(document.querySelectorAll('#chart g.frame.found'))`
+	awaitScript(t, b, "exactly the frames that match are marked", found+`.length > 0 && `+frameElements+`.every(g => {
+		const {n, of} = g.__data__.data;
+		return of?.m === 'small' || n.toLowerCase().includes('plexuscontainer') === g.classList.contains('found');
+	})`)
 	assert.Regexp(t, `Found: [0-9]+ functions in [0-9,]+ paths, with [0-9.]+% of the value, also in folded paths\.`, evaluate[string](t, b, flameStatus))
+	assert.Equal(t, "plexuscontainer", evaluate[string](t, b, `document.querySelector('input[name=q]').value`), "the key / searches, and is no text")
 	assert.Contains(t, evaluate[string](t, b, `document.URL`), "q=plexuscontainer")
-	b.Screenshot(t, "flamegraph-search")
+	b.Picture(t, "flame-graph-search")
 	b.Do(t, chromedp.Reload())
 	awaitPicture(t, b)
-	assert.True(t, evaluate[bool](t, b, found+` > 0`), "the address alone shows the same")
+	assert.True(t, evaluate[bool](t, b, found+`.length > 0`), "the address alone shows the same")
 }
 
 func zooms(t *testing.T, b *browser.Browser) {
@@ -188,21 +201,28 @@ func zooms(t *testing.T, b *browser.Browser) {
 func reachesFramesByKeys(t *testing.T, b *browser.Browser) {
 	b.Do(t, chromedp.Focus(chromedp.CSS("#chart")), chromedp.KeyEvent(kb.ArrowDown))
 	assert.Contains(t, evaluate[string](t, b, frameDetails), "everything")
+	const current = `document.querySelector('#chart g.frame.current').__data__`
+	for !evaluate[bool](t, b, frameElements+`.some(g => g.__data__.depth === `+current+`.depth && g.__data__.x0 > `+current+`.x0)`) {
+		b.Do(t, chromedp.KeyEvent(kb.ArrowDown)) // to a callee, until there is a frame beside it
+	}
+	const name = current + `.data.n`
+	first := evaluate[string](t, b, name)
+	assert.Contains(t, evaluate[string](t, b, frameDetails), first)
 	b.Do(t, chromedp.KeyEvent(kb.ArrowDown))
-	const current = `document.querySelector('#chart g.frame.current').__data__.data.n`
-	top := evaluate[string](t, b, current)
-	assert.Contains(t, evaluate[string](t, b, frameDetails), top)
-	b.Do(t, chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowUp))
-	assert.Equal(t, top, evaluate[string](t, b, current))
+	assert.NotEqual(t, first, evaluate[string](t, b, name))
+	b.Do(t, chromedp.KeyEvent(kb.ArrowUp))
+	assert.Equal(t, first, evaluate[string](t, b, name))
 	b.Do(t, chromedp.KeyEvent(kb.ArrowRight))
-	beside := evaluate[string](t, b, current)
-	assert.NotEqual(t, top, beside)
+	assert.NotEqual(t, first, evaluate[string](t, b, name))
 	b.Do(t, chromedp.KeyEvent(kb.ArrowLeft))
-	assert.Equal(t, top, evaluate[string](t, b, current))
+	assert.Equal(t, first, evaluate[string](t, b, name))
 	b.Screenshot(t, "flamegraph-keys")
 	redraw(t, b, chromedp.KeyEvent(kb.Enter))
-	assert.Contains(t, textOf(t, b, "#alone"), top)
+	assert.Contains(t, textOf(t, b, "#alone"), first)
+	zoomed := evaluate[string](t, b, `document.URL`)
 	redraw(t, b, chromedp.KeyEvent(kb.Escape))
+	assert.NotEqual(t, zoomed, evaluate[string](t, b, `document.URL`))
+	redraw(t, b, chromedp.KeyEvent(kb.Home))
 	assert.NotContains(t, evaluate[string](t, b, `document.URL`), "at=")
 }
 
@@ -213,7 +233,7 @@ func tapsOnAPhone(t *testing.T, b *browser.Browser) {
 	awaitScript(t, b, "paths are folded for the width of a phone", `document.body.dataset.shown > 1`)
 	awaitPicture(t, b)
 	assert.Empty(t, evaluate[string](t, b, tooWide), "nothing is wider than a phone")
-	b.Screenshot(t, "flamegraph-phone")
+	b.Picture(t, "flame-graph-phone")
 	place := evaluate[[]float64](t, b, fmt.Sprintf(`{
 		const shown = document.querySelector('%s rect');
 		shown.scrollIntoView({block: 'center'});
@@ -239,7 +259,7 @@ func isDark(t *testing.T, b *browser.Browser) {
 	text := evaluate[float64](t, b, fmt.Sprintf(brightness+`(getComputedStyle(document.querySelector('%s .d3-flame-graph-label')).color)`, shown))
 	assert.Less(t, fill, 140.0)
 	assert.Greater(t, text, fill+80)
-	b.Screenshot(t, "flamegraph-dark")
+	b.Picture(t, "flame-graph-dark")
 }
 
 func hidesAFunction(t *testing.T, b *browser.Browser) {
@@ -266,8 +286,9 @@ func hidesAFunction(t *testing.T, b *browser.Browser) {
 func showsAsText(t *testing.T, b *browser.Browser, name string) {
 	t.Helper()
 	awaitPicture(t, b)
-	titles := evaluate[[]string](t, b, frameElements+`.map(g => g.querySelector('title').textContent)`)
-	assert.Contains(t, strings.Join(titles, "\n"), name)
+	assert.Contains(t, strings.Join(evaluate[[]string](t, b, frameElements+`.map(g => g.__data__.data.n)`), "\n"), name)
+	b.Do(t, chromedp.Evaluate[chromedp.Void](`document.querySelector('#chart g.frame:nth-of-type(2)').dispatchEvent(new MouseEvent('mouseover'))`))
+	assert.Contains(t, textOf(t, b, "#details"), name)
 	redraw(t, b, chromedp.Click(chromedp.CSS(`#chart g.frame:nth-of-type(2) rect`)))
 	assert.Contains(t, textOf(t, b, "#alone"), name)
 	assert.Contains(t, textOf(t, b, "#details"), name)

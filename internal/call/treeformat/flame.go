@@ -132,7 +132,7 @@ func (k *flameKey) hash() uint64 {
 // It fails with ErrNoFrame, or with the error of the search.
 func NewFlame(s calltree.Snapshot, o FlameOptions) (*Flame, error) {
 	b := flameBuilder{options: o, nodes: s.Nodes, value: o.By.function(), at: -1, flame: Flame{
-		At: -1, Frames: []FlameFrame{}, Functions: []FlameFunction{{Name: smaller, Group: -1, Mark: "small"}},
+		At: -1, Frames: []FlameFrame{}, Groups: []FlameGroup{}, Functions: []FlameFunction{{Name: smaller, Group: -1, Mark: "small"}},
 	}}
 	if last := len(b.nodes) - 1; last >= 0 && isLeftOut(&b.nodes[last]) {
 		b.flame.LeftOut = max(b.value(&b.nodes[last]), 0)

@@ -39,3 +39,13 @@ func (b *Browser) Prefer(t testing.TB, colours string) {
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: colours}},
 	})
 }
+
+// Press presses keys one after the other. A page that handles a key itself gets no text from it, as from a keyboard.
+func (b *Browser) Press(t testing.TB, keys string) {
+	t.Helper()
+	b.Do(t, chromedp.KeyEvent(keys, func(p *input.DispatchKeyEventParams) {
+		if p.Type == input.DispatchKeyEventTypeKeyDown {
+			p.Type = input.DispatchKeyEventTypeRawKeyDown // the browser sends its text on, whatever the page does with a KeyDown
+		}
+	}))
+}

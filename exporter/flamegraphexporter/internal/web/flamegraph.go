@@ -141,14 +141,17 @@ func newFlameView(ctx context.Context, query url.Values, s calltree.Snapshot) (*
 	}
 	view := &flameView{
 		Unit: treeformat.SampleTypes(s.Kind)[by.Column()].Unit, TimeUnit: "nanoseconds", IsCalls: s.Kind == calltree.Calls,
-		Missing: treeformat.Notes(s), Refined: []string{},
+		Missing: []string{}, Refined: []string{}, // not null for the script
 	}
+	view.Missing = append(view.Missing, treeformat.Notes(s)...)
 	if !view.IsCalls {
 		view.TimeUnit = treeformat.Printable(s.Kind.Unit)
 	}
-	if s, view.Refined, err = refined(ctx, s, expressions); err != nil {
+	s, comments, err := refined(ctx, s, expressions)
+	if err != nil {
 		return nil, err
 	}
+	view.Refined = append(view.Refined, comments...)
 	view.Flame, err = treeformat.NewFlame(s, treeformat.FlameOptions{
 		By: by, At: query.Get(queryAlone), Search: search.within(ctx), Pixels: width, Frames: mostFlameNodes,
 	})

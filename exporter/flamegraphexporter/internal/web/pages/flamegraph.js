@@ -123,14 +123,22 @@
   const chart = flamegraph()
     .inverted(true)
     .cellHeight(cellHeight)
-    .transitionDuration(0)
     .minFrameSize(0.5)
     .resetHeightOnZoom(true)
     .getName(d => short(d.data.n))
     .setLabelHandler(d => describe(d.data))
     .setDetailsHandler(text => showDetails(text ?? describe((current ?? alone).data)))
     .setColorMapper(() => null) // the style sheet has the colours
+    .tooltip(Object.assign(withoutTransitions, {show() {}, hide() {}})) // the details are below the picture
     .onClick(choose);
+
+  // withoutTransitions lets the library draw at once. Its new frames else grow for a quarter of a second, whatever its
+  // transitionDuration is, and frames of another size wait for a timer. The library calls the function with a selection of its
+  // own before it draws.
+  function withoutTransitions(selection) {
+    const itself = function () { return this; };
+    Object.assign(selection.constructor.prototype, {transition: itself, duration: itself, ease: itself, delay: itself});
+  }
 
   // treeOf returns the data as the library reads it.
   function treeOf(view) {
@@ -196,10 +204,10 @@
     const q = query();
     controls.elements.si.value = q.get('si') || controls.elements.si.querySelector('[selected]').value;
     const status = [`${many(view.paths, 'path')}, ${valueText(view.whole)}.`];
-    if (view.leftOut) status.push(`The address leaves out ${valueText(view.leftOut)}.`);
     if (view.folded) {
-      status.push(`${count(view.folded)} of them have no frame of their own, because they are narrower than a pixel, or have nothing of the value: grey frames, (smaller paths), add them up. Show a frame alone to see more of it.`);
+      status.push(`${count(view.folded)} of them are narrower than a pixel: grey frames add them up. Show a frame alone to see more of it.`);
     }
+    if (view.leftOut) status.push(`The address leaves out ${valueText(view.leftOut)}.`);
     if (view.whole === 0) status.push('There is nothing to show with this value.');
     if (view.found) {
       status.push(`Found: ${many(view.found.functions, 'function')} in ${many(view.found.paths, 'path')}, with ${share(view.found.value, view.whole)} of the value, also in folded paths.`);
@@ -207,16 +215,17 @@
     element('status').textContent = status.join(' ');
     element('status').className = '';
     element('missing').replaceChildren(...view.missing.map(text => {
-      const item = document.createElement('li');
+      const item = document.createElement('p');
       item.className = 'note';
+      item.tabIndex = 0; // on a phone it shows the rest
       item.textContent = text;
       return item;
     }));
     if (document.activeElement !== controls.elements.q) controls.elements.q.value = q.get('q') ?? '';
     element('out').disabled = element('all').disabled = view.at < 0;
     const refined = element('refined');
-    refined.hidden = !view.refined?.length;
-    refined.replaceChildren((view.refined ?? []).join(' · ') + ' ', link('remove', addressWith({f: '', i: '', h: '', s: '', sf: '', at: ''})));
+    refined.hidden = view.refined.length === 0;
+    refined.replaceChildren(view.refined.join(' · ') + ' ', link('remove', addressWith({f: '', i: '', h: '', s: '', sf: '', at: ''})));
     showAlone();
     showDetails(describe(alone.data));
   }
@@ -234,13 +243,14 @@
     paragraph.hidden = view.at < 0;
     if (view.at < 0) return;
     const name = alone.data.n;
-    const expression = '^' + name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&') + '$';
+    const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    const expression = '^' + escaped + '$';
     const bold = document.createElement('b');
     bold.textContent = name;
     paragraph.replaceChildren('Shown alone: ', bold, ' · ',
       link('all stacks with this function', addressWith({f: expression, at: ''})), ' · ',
       link('hide this function', addressWith({h: expression, at: ''})), ' · ',
-      link('its callers and callees', 'peek?' + new URLSearchParams({f: expression})));
+      link('its callers and callees', 'peek?' + new URLSearchParams({f: `(^| )${escaped}( |$)`}))); // it matches the place, too
   }
 
   function showLegend() {

@@ -57,11 +57,8 @@ func TestTheFlameGraphOfAMavenBuild(t *testing.T) {
 	b.Screenshot(t, "service-maven")
 
 	follow(t, b, "Flame graph")
-	t.Run("has frames", func(t *testing.T) { hasFrames(t, b) })
-	b.Picture(t, "flame-graph")
-	t.Run("search", func(t *testing.T) { findsFrames(t, b) })
-	t.Run("zoom", func(t *testing.T) { zooms(t, b) })
-	t.Run("leads to nothing that is not served", func(t *testing.T) { hides(t, b) })
+	t.Run("flame graph", func(t *testing.T) { looksAtTheFlameGraph(t, b) })
+	t.Run("leads to nothing that is not served", func(t *testing.T) { hides(t, b, site) })
 	t.Run("top", func(t *testing.T) { listsFunctions(t, b, site) })
 	t.Run("peek", func(t *testing.T) { peeks(t, b, site) })
 	t.Run("downloads", func(t *testing.T) { downloads(t, b, site) })
@@ -113,50 +110,9 @@ func click(element, text string) chromedp.Action[chromedp.Void] {
 	return chromedp.Click(chromedp.Search(fmt.Sprintf(`//%s[normalize-space(text())=%q]`, element, text)))
 }
 
-// frames are the names in the visible frames.
-const frames = `Array.from(document.querySelectorAll('#stack-chart .boxtext')).map(e => e.innerText)`
-
-func hasFrames(t *testing.T, b *browser.Browser) {
-	awaitScript(t, b, "frames are drawn", `document.querySelectorAll('#stack-chart .boxbg').length > 50`)
-	names := evaluate[[]string](t, b, frames)
-	assert.Contains(t, names, "root")
-	joined := strings.Join(names, "\n")
-	for _, want := range []string{"Launcher.main (truncated)", "MavenCli.doMain", "DefaultPlexusContainer.<init>"} {
-		assert.Contains(t, joined, want)
-	}
-	assert.NotContains(t, joined, "parent not seen")
-}
-
-func findsFrames(t *testing.T, b *browser.Browser) {
-	b.Do(t, chromedp.SendKeys(chromedp.CSS("#search"), "PlexusContainer"))
-	const found = `Array.from(document.querySelectorAll('#stack-chart .boxbg.hilite'))`
-	awaitScript(t, b, "frames that match are marked", found+`.length > 0`)
-	assert.True(t, evaluate[bool](t, b, found+`.length < document.querySelectorAll('#stack-chart .boxbg').length`))
-	b.Screenshot(t, "search")
-	b.Do(t, chromedp.Evaluate[chromedp.Void](`document.getElementById('search').value = ''`))
-}
-
-func zooms(t *testing.T, b *browser.Browser) {
-	const widest = `Math.max(...Array.from(document.querySelectorAll('#stack-chart .boxbg')).filter(e => e.innerText.includes('addPlexusInjector')).map(e => e.clientWidth))`
-	before := evaluate[float64](t, b, widest)
-	b.Do(t, chromedp.Evaluate[chromedp.Void](`{
-		const frames = Array.from(document.querySelectorAll('#stack-chart .boxbg')).filter(e => e.innerText.includes('addPlexusInjector'));
-		frames.sort((a, b) => b.clientWidth - a.clientWidth);
-		frames[0].id = 'zoomed';
-	}`), chromedp.Click(chromedp.CSS("#zoomed")))
-	awaitScript(t, b, "callers and callees are apart", `document.querySelectorAll('#stack-chart .separator').length == 1`)
-	assert.Greater(t, evaluate[float64](t, b, widest), before)
-	assert.Contains(t, evaluate[string](t, b, `document.URL`), "?p=")
-	b.Screenshot(t, "zoom")
-	b.Do(t, chromedp.Evaluate[chromedp.Void](
-		`Array.from(document.querySelectorAll('#stack-chart .boxbg')).find(e => e.innerText.trim() == 'root').id = 'whole'`),
-		chromedp.Click(chromedp.CSS("#whole")))
-	awaitScript(t, b, "the whole is there again", `document.querySelectorAll('#stack-chart .separator').length == 0`)
-	assert.Equal(t, before, evaluate[float64](t, b, widest))
-}
-
-func hides(t *testing.T, b *browser.Browser) {
-	for _, id := range []string{"graphbtn", "list", "disasm", "config", "action-source"} {
+func hides(t *testing.T, b *browser.Browser, site string) {
+	b.Do(t, chromedp.Navigate(site+"/services/maven/ui/top"))
+	for _, id := range []string{"graphbtn", "list", "disasm", "config"} {
 		assert.True(t, evaluate[bool](t, b, fmt.Sprintf(`getComputedStyle(document.getElementById(%q)).display == 'none'`, id)), id)
 	}
 	assert.Contains(t, evaluate[string](t, b, `getComputedStyle(document.querySelector('.title h1 a'), '::after').content`), "overview")
@@ -407,11 +363,7 @@ func TestHostileNamesAreTextInABrowser(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
 	pages, otlp := testkit.Address(t), testkit.Address(t)
-	c := kit.Start(t, fmt.Sprintf(`
-receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
-exporters: {flame_graph: {endpoint: %q}}
-service: {pipelines: {traces: {receivers: [otlp], exporters: [flame_graph]}}}
-`, otlp, pages))
+	c := kit.Start(t, onlyFlameGraphs(otlp, pages))
 	site := "http://" + pages
 	for i, name := range hostileNames {
 		require.NoError(t, kit.SendOTLP(otlp, named(name, byte(i+1))))
@@ -431,10 +383,10 @@ service: {pipelines: {traces: {receivers: [otlp], exporters: [flame_graph]}}}
 		follow(t, b, "Flame graph")
 		showsAsText(t, b, name)
 		b.Screenshot(t, fmt.Sprintf("hostile-%d", i))
-		address := evaluate[string](t, b, `document.URL`)
-		b.Do(t, chromedp.Navigate(strings.Replace(address, "flamegraph", "top", 1)))
+		address := evaluate[string](t, b, `location.origin + location.pathname`)
+		b.Do(t, chromedp.Navigate(strings.Replace(address, "ui/flamegraph", "ui/top", 1)))
 		assert.Contains(t, textOf(t, b, "#rows"), name)
-		b.Do(t, chromedp.Navigate(strings.Replace(address, "flamegraph", "peek", 1)))
+		b.Do(t, chromedp.Navigate(strings.Replace(address, "ui/flamegraph", "ui/peek", 1)))
 		assert.Contains(t, textOf(t, b, "#content"), name)
 		b.Do(t, chromedp.Navigate(strings.Replace(address, "ui/flamegraph", "", 1)))
 		follow(t, b, "speedscope")
@@ -446,21 +398,6 @@ service: {pipelines: {traces: {receivers: [otlp], exporters: [flame_graph]}}}
 	assert.Empty(t, b.Errors())
 	assertAllFrom(t, site, b.Requests())
 	c.Stop(t)
-}
-
-// showsAsText checks the frame of the name, and pprof's other texts with it.
-func showsAsText(t *testing.T, b *browser.Browser, name string) {
-	t.Helper()
-	awaitScript(t, b, "frames are drawn", `document.querySelectorAll('#stack-chart .boxtext').length > 1`)
-	assert.Contains(t, strings.Join(evaluate[[]string](t, b, frames), "\n"), name)
-	b.Do(t, chromedp.Evaluate[chromedp.Void](`{
-		const frame = Array.from(document.querySelectorAll('#stack-chart .boxbg'))[1];
-		frame.dispatchEvent(new MouseEvent('mouseenter'));
-		frame.dispatchEvent(new MouseEvent('contextmenu', {bubbles: true}));
-	}`))
-	assert.Contains(t, textOf(t, b, "#current-details-left"), name)
-	assert.Contains(t, name, textOf(t, b, "#action-title"), "it is shortened")
-	assert.True(t, evaluate[bool](t, b, `window.harmed === undefined`), name)
 }
 
 // named is a trace in which the service and a callee have the name.

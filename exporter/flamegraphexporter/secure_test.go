@@ -153,6 +153,7 @@ func (withAuthenticator) GetExtensions() map[component.ID]component.Component {
 // everyPage is one address, at least, of all that is served.
 var everyPage = []string{
 	"GET /", "GET /style.css", "GET /services/shop/", "GET /services/shop/ui/", "GET /services/shop/ui/flamegraph",
+	"GET /services/shop/ui/flamegraph.json", "GET /flamegraph.js", "GET /flamegraph.css", "GET /d3/d3-selection-3.0.0.min.js",
 	"GET /services/shop/ui/top", "GET /services/shop/ui/peek", "GET /services/shop/ui/download",
 	"GET /services/shop/profile.pb.gz", "GET /services/shop/profile.folded", "GET /services/shop/profile.speedscope.json",
 	"GET /services/shop/profile.pb.gz?seconds=1", "GET /services/shop/profiles/samples/count/", "GET /windows/1/",

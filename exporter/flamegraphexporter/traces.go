@@ -27,6 +27,10 @@ const (
 	// Repeated calls in one span.
 	attributeRepeatedCalls = "callbraid.repeated.calls"
 	attributeRepeatedTotal = "callbraid.repeated.total"
+	// Calls without spans, which the caller's span has.
+	attributeLeftOutCalls  = "callbraid.left_out.calls"
+	attributeLeftOutTime   = "callbraid.left_out.time"
+	attributeLeftOutErrors = "callbraid.left_out.errors"
 	// attributeDuplicate marks a second span of the same call.
 	attributeDuplicate = "callbraid.duplicate"
 
@@ -55,13 +59,14 @@ func (g *flameGraph) consumeTraces(_ context.Context, td ptrace.Traces) error {
 	for _, rs := range td.ResourceSpans().All() {
 		from := originOf(rs.Resource(), g.config.VersionAttribute)
 		n := 0
+		var leftOut calltree.LeftOut
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {
 				if n == chunk {
 					g.store.Fold(from, spans[:])
 					n = 0
 				}
-				if g.read(span, &spans[n]) {
+				if g.read(span, &spans[n], &leftOut) {
 					n++
 				} else {
 					g.duplicates.Add(1)
@@ -70,6 +75,9 @@ func (g *flameGraph) consumeTraces(_ context.Context, td ptrace.Traces) error {
 		}
 		if n > 0 {
 			g.store.Fold(from, spans[:n])
+		}
+		if leftOut.Calls > 0 && g.config.CountSpans {
+			g.store.SeeLeftOut(from.Service, leftOut)
 		}
 		g.seeMissing(from.Service, rs)
 	}
@@ -117,8 +125,9 @@ func isScalar(v pcommon.Value) bool {
 	return v.Type() != pcommon.ValueTypeMap && v.Type() != pcommon.ValueTypeSlice
 }
 
-// read reads a span for the call tree. It reports false if another span is of the same call.
-func (g *flameGraph) read(span ptrace.Span, to *calltree.Span) (counts bool) {
+// read reads a span for the call tree, and adds the calls that its sender left out. It reports false if another span is of
+// the same call.
+func (g *flameGraph) read(span ptrace.Span, to *calltree.Span, leftOut *calltree.LeftOut) (counts bool) {
 	counts = true
 	// A literal would be built elsewhere and copied, which takes as long as everything else.
 	*to = calltree.Span{}
@@ -152,6 +161,12 @@ func (g *flameGraph) read(span ptrace.Span, to *calltree.Span) (counts bool) {
 			to.Calls = uint64(max(0, v.Int()))
 		case attributeRepeatedTotal:
 			to.CallsTime = v.Int()
+		case attributeLeftOutCalls:
+			leftOut.Add(calltree.LeftOut{Calls: uint64(max(0, v.Int()))})
+		case attributeLeftOutTime:
+			leftOut.Add(calltree.LeftOut{Time: max(0, v.Int())})
+		case attributeLeftOutErrors:
+			leftOut.Add(calltree.LeftOut{Errors: uint64(max(0, v.Int()))})
 		case attributeDuplicate:
 			counts = !v.Bool()
 		}

@@ -5,6 +5,7 @@ package flamegraphexporter
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -85,7 +86,7 @@ func TestAttributesOfASpanAreRead(t *testing.T) {
 			want := calltree.Span{Trace: trace, ID: id, ParentTrace: trace, Function: "f", Start: 10, End: 15}
 			test.want(&want)
 			got := calltree.Span{Function: "of the span before", HasThread: true}
-			newBed(t).read(span, &got)
+			newBed(t).read(span, &got, new(calltree.LeftOut))
 			assert.Equal(t, want, got)
 		})
 	}
@@ -105,7 +106,7 @@ func TestLinksAreOnlyFollowedIfConfigured(t *testing.T) {
 	span := ptrace.NewSpan()
 	link(span, calltree.TraceID{1}, calltree.SpanID{1}, "continuation")
 	var got calltree.Span
-	g.read(span, &got)
+	g.read(span, &got, new(calltree.LeftOut))
 	assert.Zero(t, got.Parent)
 }
 
@@ -184,6 +185,41 @@ func TestAScopeHasTheNumberOfMissingClasses(t *testing.T) {
 		m.PutStr(attributeMissingFirst, strings.Repeat("x", 1<<20))
 	})
 	assert.Less(t, len(long.First), 2000)
+}
+
+func TestSpansHaveTheCallsThatWereLeftOut(t *testing.T) {
+	send := func(g *bed, calls int64) {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr(attributeService, "shop")
+		spans := rs.ScopeSpans().AppendEmpty().Spans()
+		for range 2 {
+			attributes := spans.AppendEmpty().Attributes()
+			attributes.PutInt(attributeLeftOutCalls, calls)
+			attributes.PutInt(attributeLeftOutErrors, 1)
+			attributes.PutInt(attributeLeftOutTime, 1000)
+		}
+		require.NoError(t, g.consumeTraces(t.Context(), td))
+	}
+	leftOut := func(g *bed) calltree.LeftOut {
+		snapshot, _ := g.store.Snapshot("shop", calltree.Calls)
+		return snapshot.Lost.LeftOut
+	}
+	g := newBed(t)
+	send(g, 5)
+	assert.Equal(t, calltree.LeftOut{Calls: 10, Errors: 2, Time: 2000}, leftOut(g))
+	window, err := g.store.Collect(t.Context(), "shop", calltree.Calls, time.Nanosecond, func(context.Context) error { return nil })
+	require.NoError(t, err)
+	assert.Zero(t, window.Lost.LeftOut, "a window has those that arrive meanwhile")
+	send(g, math.MaxInt64)
+	assert.EqualValues(t, 2000*2, leftOut(g).Time)
+	assert.Greater(t, leftOut(g).Calls, uint64(math.MaxInt64), "the largest number of a span")
+	g.store.Reset("shop")
+	assert.Zero(t, leftOut(g))
+
+	uncounted := newBed(t, func(c *Config) { c.CountSpans = false })
+	send(uncounted, 5)
+	assert.Zero(t, leftOut(uncounted), "profiles of call paths have these calls")
 }
 
 // Texts and numbers name a service. Lists and maps name none: a peer may nest them deep, and the

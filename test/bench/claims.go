@@ -77,6 +77,13 @@ func within(bound float64, what, unit string, of measured) claim {
 	return claim{what: what, bound: bound, of: of, unit: unit, isTime: true}
 }
 
+// inBrowser claims that a browser takes at most so much time.
+func inBrowser(bound float64, what, unit string, of measured) claim {
+	c := within(bound, what, unit, of)
+	c.peer, c.remedy = "chromium", "apt-get install chromium (Debian)"
+	return c
+}
+
 // adds claims that work adds at most so much processor time to other work.
 func adds(bound float64, what, unit string, of, to measured) claim {
 	return claim{what: what, bound: bound, of: of, base: to, unit: unit, isTime: true}
@@ -259,7 +266,10 @@ var claims = []claim{
 	below(1.05, "  memory after 50 million spans of the same paths, against the first million", "times", at(flameGraph, "FoldMemory").in("times-at-50M")),
 	page(0.001, "start page", "start"),
 	page(0.4, "page of a service with 100,000 call paths", "service"),
-	page(1, "pprof's flame graph of it", "flamegraph"),
+	page(1, "flame graph of it", "flamegraph"),
+	within(200, "  the same", "ms of CPU time", at(pages, "Pages/flamegraph").in(perPage)),
+	within(200, "  a search in its flame graph", "ms of CPU time", at(pages, "Pages/flamegraph_data").in(perPage)),
+	inBrowser(1000, "  its first picture in a browser", "ms", at(distribution, "FirstPicture").in("ms/picture")),
 	page(1.2, "pprof's top", "top"),
 	page(1.1, "top of 50 functions", "top_50"),
 	page(1.25, "top without a function, which is hidden", "top_without_a_function"),

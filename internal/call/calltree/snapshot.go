@@ -56,17 +56,38 @@ type Lost struct {
 	// Folded stands for small paths below its parent that were folded to make room. Later calls
 	// of the same paths can have nodes again.
 	FoldedPaths uint64
+	// LeftOut are calls that their sender left out.
+	LeftOut LeftOut
+}
+
+// LeftOut are calls without spans. The spans of their callers have their sums, and their time is a part of the callers' own
+// times.
+type LeftOut struct {
+	Calls, Errors uint64
+	// Time is in nanoseconds.
+	Time int64
+}
+
+// Add adds sums. A sum beyond the range is the largest number.
+func (l *LeftOut) Add(o LeftOut) {
+	l.Calls = plusCount(l.Calls, o.Calls)
+	l.Errors = plusCount(l.Errors, o.Errors)
+	l.Time = plus(l.Time, o.Time)
 }
 
 // since is the difference to an earlier state.
 func (l Lost) since(then Lost) Lost {
-	return Lost{l.Forgotten - then.Forgotten, l.GivenUp - then.GivenUp, l.FoldedPaths - then.FoldedPaths}
+	return Lost{
+		l.Forgotten - then.Forgotten, l.GivenUp - then.GivenUp, l.FoldedPaths - then.FoldedPaths,
+		LeftOut{l.LeftOut.Calls - then.LeftOut.Calls, l.LeftOut.Errors - then.LeftOut.Errors, l.LeftOut.Time - then.LeftOut.Time},
+	}
 }
 
 func (l *Lost) add(o Lost) {
 	l.Forgotten += o.Forgotten
 	l.GivenUp += o.GivenUp
 	l.FoldedPaths += o.FoldedPaths
+	l.LeftOut.Add(o.LeftOut)
 }
 
 // Node is a path of calls: a function below its parent.

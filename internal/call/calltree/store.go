@@ -212,6 +212,15 @@ func (s *Store) SeeMissing(service string, m Missing) {
 	sv.missing = m
 }
 
+// SeeLeftOut adds calls that their sender left out to those of a service, if the store has the service.
+func (s *Store) SeeLeftOut(service string, l LeftOut) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sv, ok := s.services.byName[Cut(service, s.settings.MaxNameBytes)]; ok {
+		sv.calls.lost.LeftOut.Add(l)
+	}
+}
+
 // sweepThreads is the interval at which old threads are forgotten, in seconds.
 const sweepThreads = 60
 

@@ -35,11 +35,14 @@ type Listed struct {
 	Bytes   int
 }
 
-const catalogMagic = "cbcl"
+const (
+	catalogMagic   = "cbcl"
+	catalogVersion = 1
+)
 
 // EncodeCatalog returns the stored form of a catalog.
 func EncodeCatalog(c *Catalog) []byte {
-	w := writer{append([]byte(catalogMagic), Version)}
+	w := writer{append([]byte(catalogMagic), catalogVersion)}
 	w.number(c.LastPart)
 	w.time(c.Saved)
 	w.number(uint64(isTrue(c.IsClosed)))
@@ -89,8 +92,8 @@ func DecodeCatalog(stored []byte) (*Catalog, error) {
 	if len(stored) <= len(catalogMagic) || !slices.Equal(stored[:len(catalogMagic)], []byte(catalogMagic)) {
 		return nil, errors.New("expected the begin of a list of call trees, got other data")
 	}
-	if version := stored[len(catalogMagic)]; version != Version {
-		return nil, VersionError{version}
+	if version := stored[len(catalogMagic)]; version != catalogVersion {
+		return nil, VersionError{version, catalogVersion}
 	}
 	data, err := Unseal(stored)
 	if err != nil {

@@ -7,7 +7,7 @@
 // # Layout
 //
 //	"cbct"                  magic
-//	version                 1 byte: 1
+//	version                 1 byte: 2
 //	length, header          length as uvarint
 //	body                    compressed by zstd, up to the checksum
 //	checksum                4 bytes, little endian: CRC-32C of everything before
@@ -29,5 +29,6 @@
 // # Versions
 //
 // A reader of another version returns [VersionError], and leaves the entry alone: after a downgrade the newer version finds its entries
-// again. A change of the layout increments the version, and reads the version before.
+// again. A change of the layout increments the version, and reads the version before. Version 1 has no numbers of calls that were left
+// out, which are among the gaps.
 package storedtree

@@ -18,8 +18,11 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// Version is the version of the format.
-const Version = 1
+// Version is the version of the format. Trees of all versions from the first one on can be read.
+const (
+	Version      = 2
+	firstVersion = 1
+)
 
 const (
 	magic         = "cbct"
@@ -52,10 +55,10 @@ type Header struct {
 }
 
 // VersionError is the error for an entry of another version of the format.
-type VersionError struct{ Got byte }
+type VersionError struct{ Got, Newest byte }
 
 func (e VersionError) Error() string {
-	return fmt.Sprintf("another version of the collector stored it: expected format %d, got %d", Version, e.Got)
+	return fmt.Sprintf("another version of the collector stored it: expected a format up to %d, got %d", e.Newest, e.Got)
 }
 
 var (
@@ -125,6 +128,9 @@ func body(s *calltree.Snapshot) []byte {
 	w.number(s.Lost.Forgotten)
 	w.number(s.Lost.GivenUp)
 	w.number(s.Lost.FoldedPaths)
+	w.number(s.Lost.LeftOut.Calls)
+	w.number(s.Lost.LeftOut.Errors)
+	w.signed(s.Lost.LeftOut.Time)
 	w.signed(s.Missing.Classes)
 	w.text(s.Missing.First)
 
@@ -190,8 +196,8 @@ func decodeHeader(stored []byte) (h Header, compressed []byte, err error) {
 	if len(stored) <= len(magic) || string(stored[:len(magic)]) != magic {
 		return h, nil, errMagic
 	}
-	if version := stored[len(magic)]; version != Version {
-		return h, nil, VersionError{version}
+	if version := stored[len(magic)]; version < firstVersion || version > Version {
+		return h, nil, VersionError{version, Version}
 	}
 	data, err := Unseal(stored)
 	if err != nil {
@@ -220,7 +226,7 @@ func Decode(stored []byte) (*Entry, error) {
 	}
 	e := &Entry{Window: h.Window, Part: h.Part, Snapshot: calltree.Snapshot{Service: h.Service, Kind: h.Kind, From: h.From, To: h.To}}
 	r := reader{rest: raw}
-	r.body(&e.Snapshot, h.Paths)
+	r.body(&e.Snapshot, h.Paths, stored[len(magic)])
 	r.end()
 	if r.err != nil {
 		return nil, r.err
@@ -245,12 +251,15 @@ func decompress(compressed []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// body reads a body with so many paths.
-func (r *reader) body(s *calltree.Snapshot, paths int) {
+// body reads a body of a version, with so many paths.
+func (r *reader) body(s *calltree.Snapshot, paths int, version byte) {
 	for range r.count(1, "remarks") {
 		s.Remarks = append(s.Remarks, r.text())
 	}
 	s.Lost = calltree.Lost{Forgotten: r.number(), GivenUp: r.number(), FoldedPaths: r.number()}
+	if version > firstVersion {
+		s.Lost.LeftOut = calltree.LeftOut{Calls: r.number(), Errors: r.number(), Time: r.signed()}
+	}
 	s.Missing = calltree.Missing{Classes: r.signed(), First: r.text()}
 
 	// 1. The functions.

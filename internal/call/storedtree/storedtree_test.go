@@ -27,7 +27,7 @@ func shop() *Entry {
 		Window: HourOf(started), Part: 7,
 		Snapshot: calltree.Snapshot{
 			Service: "shop", Kind: calltree.Kind{Type: "wall", Unit: "nanoseconds"}, From: started, To: started.Add(time.Minute),
-			Lost: calltree.Lost{Forgotten: 1, GivenUp: 2, FoldedPaths: 3}, Missing: calltree.Missing{Classes: 4, First: "a.B"},
+			Lost: calltree.Lost{Forgotten: 1, GivenUp: 2, FoldedPaths: 3, LeftOut: calltree.LeftOut{Calls: 4, Errors: 5, Time: 6}}, Missing: calltree.Missing{Classes: 4, First: "a.B"},
 			Remarks: []string{"A remark.", ""},
 			Nodes: []calltree.Node{
 				{Parent: -1, Function: "main", File: "Main.java", Line: 3, Calls: 1, Total: 900, Self: 100},
@@ -109,27 +109,36 @@ func TestEachTornOrDamagedTreeIsAnError(t *testing.T) {
 
 func TestAnotherVersionIsReported(t *testing.T) {
 	stored := NewEncoder().Encode(shop())
-	stored[len(magic)] = 2
+	stored[len(magic)] = 0
 	_, err := Decode(stored)
-	require.Equal(t, VersionError{2}, err)
-	assert.EqualError(t, err, "another version of the collector stored it: expected format 1, got 2")
+	require.Equal(t, VersionError{0, Version}, err)
+	stored[len(magic)] = 3
+	_, err = Decode(stored)
+	require.Equal(t, VersionError{3, Version}, err)
+	assert.EqualError(t, err, "another version of the collector stored it: expected a format up to 2, got 3")
 	catalog := EncodeCatalog(&Catalog{})
 	catalog[len(catalogMagic)] = 9
 	_, err = DecodeCatalog(catalog)
-	assert.Equal(t, VersionError{9}, err)
+	assert.Equal(t, VersionError{9, catalogVersion}, err)
 }
 
-// The file was written by the first version of the format, which later ones read.
-func TestTheFirstVersionIsRead(t *testing.T) {
-	path := filepath.Join("testdata", "version1")
-	if os.Getenv("CALLBRAID_WRITE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(path, NewEncoder().Encode(shop()), 0o644))
+// Each file was written by a version of the format. Later ones read it.
+func TestEachVersionIsRead(t *testing.T) {
+	for version := firstVersion; version <= Version; version++ {
+		path := filepath.Join("testdata", fmt.Sprint("version", version))
+		if os.Getenv("CALLBRAID_WRITE_GOLDEN") != "" && version == Version {
+			require.NoError(t, os.WriteFile(path, NewEncoder().Encode(shop()), 0o644))
+		}
+		stored, err := os.ReadFile(path)
+		require.NoError(t, err)
+		got, err := Decode(stored)
+		require.NoError(t, err)
+		want := shop()
+		if version == 1 {
+			want.Snapshot.Lost.LeftOut = calltree.LeftOut{}
+		}
+		require.Equal(t, want, got)
 	}
-	stored, err := os.ReadFile(path)
-	require.NoError(t, err)
-	got, err := Decode(stored)
-	require.NoError(t, err)
-	require.Equal(t, shop(), got)
 }
 
 func catalog() *Catalog {
@@ -227,14 +236,14 @@ func FuzzBody(f *testing.F) {
 	f.Add([]byte{}, uint16(0))
 	f.Fuzz(func(t *testing.T, data []byte, paths uint16) {
 		r, s := reader{rest: data}, calltree.Snapshot{}
-		r.body(&s, int(paths))
+		r.body(&s, int(paths), Version)
 		r.end()
 		if r.err != nil {
 			return
 		}
 		require.Len(t, s.Nodes, int(paths))
 		again, got := reader{rest: body(&s)}, calltree.Snapshot{}
-		again.body(&got, int(paths))
+		again.body(&got, int(paths), Version)
 		again.end()
 		require.NoError(t, again.err)
 		want, _ := json.Marshal(s)

@@ -6,6 +6,7 @@ package treeformat
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/callbraid/callbraid/internal/call/calltree"
 	"github.com/callbraid/callbraid/internal/componentkit/figures"
@@ -40,6 +41,10 @@ func Notes(s calltree.Snapshot) []string {
 	if m := s.Missing; m.Classes > 0 && s.Kind == calltree.Calls {
 		notes = append(notes, fmt.Sprintf("Classes that are missing, since the tracer could not instrument them: %s (%s); "+
 			"their callees look as if called by their callers.", figures.Count(uint64(m.Classes)), firstOf(m)))
+	}
+	if l := s.Lost.LeftOut; l.Calls > 0 && s.Kind == calltree.Calls {
+		notes = append(notes, fmt.Sprintf("Calls without spans: %s, with %s errors and %v; stack_pairing left them out (min_duration, max_depth), "+
+			"and their time is a part of their callers' own time.", figures.Count(l.Calls), figures.Count(l.Errors), time.Duration(l.Time)))
 	}
 	noteMark(missing, calltree.MissingParent, missed)
 	if lost := s.Lost; lost.GivenUp > 0 || (lost.Forgotten > 0 && missing > 0) {

@@ -51,6 +51,9 @@ func TestNotesDescribeDataWithoutAPlace(t *testing.T) {
 		"their callees look as if called by their callers.", Notes(s)[0])
 	s.Missing.Classes = 2
 	assert.Contains(t, Notes(s)[0], ": 2 (Main, a.B); ")
+	s.Lost.LeftOut = calltree.LeftOut{Calls: 1003, Errors: 4, Time: 1_500_000}
+	assert.Contains(t, Notes(s), "Calls without spans: 1,003, with 4 errors and 1.5ms; stack_pairing left them out (min_duration, max_depth), "+
+		"and their time is a part of their callers' own time.")
 	s.Lost = calltree.Lost{}
 	s.Kind = calltree.Kind{Type: "samples", Unit: "count"}
 	assert.Equal(t, "Samples in (parent not seen): 22; their stacks are cut.", Notes(s)[0])

@@ -41,6 +41,15 @@ func SampleValue(kind calltree.Kind, sampleType string) (Value, error) {
 	return Value{of: values[column], column: column}, nil
 }
 
+// SampleTypes returns the sample types of a kind. Their names select a [Value].
+func SampleTypes(kind calltree.Kind) []*profile.ValueType {
+	types, _ := sampleTypes(kind)
+	return types
+}
+
+// Column is the position of the value's type in [SampleTypes].
+func (v Value) Column() int { return v.column }
+
 func (v Value) function() func(*calltree.Node) int64 {
 	if v.of == nil {
 		return selfOf

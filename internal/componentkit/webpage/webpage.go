@@ -26,14 +26,15 @@ func Templates(functions template.FuncMap, of fs.FS, patterns ...string) *templa
 
 // Routes are the addresses of the files that pages load.
 var Routes = map[string]http.HandlerFunc{
-	"/style.css": serve("style.css", "text/css; charset=utf-8"),
-	"/live.js":   serve("live.js", "text/javascript; charset=utf-8"),
+	"/style.css": File(files, "style.css", "text/css; charset=utf-8"),
+	"/live.js":   File(files, "live.js", "text/javascript; charset=utf-8"),
 }
 
-func serve(name, contentType string) http.HandlerFunc {
+// File serves a file that a page loads.
+func File(of fs.FS, name, contentType string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", contentType)
-		http.ServeFileFS(w, r, files, name)
+		http.ServeFileFS(w, r, of, name)
 	}
 }
 

@@ -18,11 +18,11 @@ import (
 // notices are the names of files with the licence conditions of modules.
 var notices = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|unlicense|copyright)([-._].*)?$`)
 
-// speedscope is the folder with the viewer that is compiled into programs.
-const speedscope = "exporter/flamegraphexporter/internal/speedscope"
+// scripts are the folders with packages of npm that are compiled into the collector.
+var scripts = []string{"exporter/flamegraphexporter/internal/speedscope", "exporter/flamegraphexporter/internal/d3flamegraph"}
 
 // writeLicences writes the licences and notices of all modules that programs were built
-// from, as Go's module cache has them, of Go itself, and of speedscope.
+// from, as Go's module cache has them, of Go itself, and of the scripts.
 func writeLicences(path string, c *contents) error {
 	said, err := exec.Command("go", "env", "GOMODCACHE", "GOROOT").Output()
 	if err != nil {
@@ -46,11 +46,13 @@ func writeLicences(path string, c *contents) error {
 			return err
 		}
 	}
-	viewer, err := os.ReadFile(filepath.Join(speedscope, "licences.txt"))
-	if err != nil {
-		return err
+	for _, folder := range scripts {
+		text, err := os.ReadFile(filepath.Join(folder, "licences.txt"))
+		if err != nil {
+			return err
+		}
+		all.Write(text)
 	}
-	all.Write(viewer)
 	return os.WriteFile(path, all.Bytes(), 0o644)
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestLicencesAndBillOfMaterialsIncludeSpeedscope(t *testing.T) {
+func TestLicencesAndBillOfMaterialsIncludeScripts(t *testing.T) {
 	t.Chdir("../../..") // the root of the project
 	path := filepath.Join(t.TempDir(), "licences.txt")
 	if err := writeLicences(path, &contents{golang: runtime.Version()}); err != nil {
@@ -21,11 +21,18 @@ func TestLicencesAndBillOfMaterialsIncludeSpeedscope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	viewer, err := speedscopeModule()
+	packages, err := scriptPackages()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"==== Go go", "==== speedscope@" + viewer.Version + ": LICENSE", "Jamie Wong", "SIL OPEN FONT LICENSE"} {
+	if len(packages) != 3 {
+		t.Errorf("expected speedscope, d3-flame-graph and d3-selection, got %v", packages)
+	}
+	wanted := []string{"==== Go go", "Jamie Wong", "SIL OPEN FONT LICENSE", "Mike Bostock"}
+	for _, p := range packages {
+		wanted = append(wanted, "==== "+p.Name+"@"+p.Version+": LICENSE")
+	}
+	for _, want := range wanted {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("expected %q in the licences", want)
 		}
@@ -38,7 +45,9 @@ func TestLicencesAndBillOfMaterialsIncludeSpeedscope(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Once as a component with its name and address, and once as a dependency of the collector alone.
-	if got := strings.Count(string(text), viewer.ToString()); got != 3 {
-		t.Errorf("expected %s three times, got %d: %s", viewer, got, text)
+	for _, p := range packages {
+		if got := strings.Count(string(text), p.ToString()); got != 3 {
+			t.Errorf("expected %s three times, got %d: %s", p, got, text)
+		}
 	}
 }

@@ -79,18 +79,27 @@ func (c *contents) standardLibrary() string {
 	return packageurl.NewPackageURL(packageurl.TypeGolang, "", "std", c.golang[len("go"):], nil, "").ToString()
 }
 
-// speedscopeModule is the address of the viewer that is compiled into the collector.
-func speedscopeModule() (*packageurl.PackageURL, error) {
-	text, err := os.ReadFile(filepath.Join(speedscope, "release/release.txt"))
-	if err != nil {
-		return nil, err
+// scriptPackages are the addresses of the packages of npm that are compiled into the collector. Their folders list them,
+// as NAME@VERSION.
+func scriptPackages() ([]*packageurl.PackageURL, error) {
+	var all []*packageurl.PackageURL
+	for _, folder := range scripts {
+		file := filepath.Join(folder, "release/release.txt")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		before := len(all)
+		for line := range strings.Lines(string(text)) {
+			if name, version, ok := strings.Cut(strings.TrimSpace(line), "@"); ok {
+				all = append(all, packageurl.NewPackageURL(packageurl.TypeNPM, "", name, version, nil, ""))
+			}
+		}
+		if len(all) == before {
+			return nil, fmt.Errorf("%s: expected a line NAME@VERSION, got none", file)
+		}
 	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	name, version, ok := strings.Cut(first, "@")
-	if !ok {
-		return nil, fmt.Errorf("release.txt of speedscope: expected NAME@VERSION in the first line, got %q", first)
-	}
-	return packageurl.NewPackageURL(packageurl.TypeNPM, "", name, version, nil, ""), nil
+	return all, nil
 }
 
 // writeBOM writes a software bill of materials, CycloneDX in JSON: the programs, their modules, and
@@ -110,13 +119,15 @@ func (r *release) writeBOM(path string, c *contents) error {
 			Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: m.Version,
 		})
 	}
-	viewer, err := speedscopeModule()
+	ofScripts, err := scriptPackages()
 	if err != nil {
 		return err
 	}
-	components = append(components, cdx.Component{
-		BOMRef: viewer.ToString(), PackageURL: viewer.ToString(), Type: cdx.ComponentTypeLibrary, Name: viewer.Name, Version: viewer.Version,
-	})
+	for _, p := range ofScripts {
+		components = append(components, cdx.Component{
+			BOMRef: p.ToString(), PackageURL: p.ToString(), Type: cdx.ComponentTypeLibrary, Name: p.Name, Version: p.Version,
+		})
+	}
 	var all []string
 	var dependencies []cdx.Dependency
 	for _, p := range c.programs {
@@ -130,7 +141,9 @@ func (r *release) writeBOM(path string, c *contents) error {
 			of = append(of, goModule(m.Path, m.Version))
 		}
 		if p.name == collector {
-			of = append(of, viewer.ToString())
+			for _, script := range ofScripts {
+				of = append(of, script.ToString())
+			}
 		}
 		dependencies = append(dependencies, cdx.Dependency{Ref: p.name, Dependencies: &of})
 	}

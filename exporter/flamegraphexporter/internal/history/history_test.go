@@ -393,7 +393,7 @@ func TestADamagedEntryCostsOnlyItself(t *testing.T) {
 		"damaged":            func(value []byte) []byte { value[len(value)/2] ^= 1; return value },
 		"empty":              func([]byte) []byte { return []byte{} },
 		"gone":               func([]byte) []byte { return nil },
-		"of a newer version": func(value []byte) []byte { value[4] = 2; return value },
+		"of a newer version": func(value []byte) []byte { value[4] = storedtree.Version + 1; return value },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDisk()
@@ -486,7 +486,7 @@ func TestAStorageThatCannotBeSearchedBeginsAgainIfTheListIsDamaged(t *testing.T)
 func TestEntriesOfANewerVersionStayInTheStorage(t *testing.T) {
 	d := newDisk()
 	b := newBed(t, searchable{d})
-	d.values["tree.99"], d.values["tree.98"] = []byte("cbct\x02anything"), []byte("torn")
+	d.values["tree.99"], d.values["tree.98"] = append([]byte("cbct"), storedtree.Version+1), []byte("torn")
 	b.restart()
 	assert.Equal(t, []string{"Call trees that another version of the collector stored, and that this one cannot show: 1."}, b.Notes())
 	assert.Equal(t, 1, count(b.logged(), "warn: Call trees that another version of the collector stored are not shown"))

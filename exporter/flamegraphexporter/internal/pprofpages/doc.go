@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pprofpages serves a profile by the pages of pprof's own web interface: flame
-// graph, top and peek. It knows pprof's driver and the limits that the driver needs. It knows
+// Package pprofpages serves a profile by the pages of pprof's own web interface: top and
+// peek. It knows pprof's driver and the limits that the driver needs. It knows
 // no call trees and no routes.
 //
 // The driver is made for a command. It has state of its process, looks for settings in the

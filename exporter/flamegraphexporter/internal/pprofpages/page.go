@@ -17,9 +17,8 @@ import (
 
 // The served pages.
 const (
-	FlameGraph = "flamegraph"
-	Top        = "top"
-	Peek       = "peek"
+	Top  = "top"
+	Peek = "peek"
 )
 
 // Page is an answer of the driver.

@@ -77,6 +77,7 @@ func (h *Handler) requestedSnapshot(w http.ResponseWriter, r *http.Request, t tr
 	return h.collect(w, r, t.service, t.kind, d, turn)
 }
 
-// isOfScript reports whether a script of a page sends the request. The only such page is speedscope.
-// Its address names the file to load, and another site can lead to that address.
+// isOfScript reports whether a script of a page sends the request. speedscope does: its address names
+// the file to load, and another site can lead to that address. The script of flame graphs loads no
+// downloads.
 func isOfScript(r *http.Request) bool { return r.Header.Get("Sec-Fetch-Mode") == "cors" }

@@ -17,7 +17,7 @@ import (
 func FuzzRequest(f *testing.F) {
 	for _, target := range []string{
 		"/", "/services/shop/", "/services/shop/ui/flamegraph", "/services/shop/ui/top?f=Main&i=Price&h=x&s=y&p=Main.*",
-		"/services/shop/profile.folded?seconds=", "/services/shop/profile.pb.gz?f=(", "/services/shop/ui/flamegraph?si=calls&g=lines",
+		"/services/shop/profile.folded?seconds=", "/services/shop/profile.pb.gz?f=(", "/services/shop/ui/flamegraph?si=calls&g=lines", "/services/shop/ui/flamegraph.json?q=(&at=1&width=5&sf=x",
 		"/services/shop/?node=1&depth=-1", "/traces/01000000000000000000000000000000.speedscope.json", "/windows/1/", "/compare?before=services/shop/&after=services/shop/&by=call&at=1", "/services/%73hop/ui/peek?f=%28",
 		"/services/shop/at/2026-11-22T06Z/", "/services/shop/at/2026-11-22Z/profile.folded", "/services/shop/at/today/", "/compare?before=services/shop/at/2026-11-22T06Z/&after=services/shop/",
 	} {

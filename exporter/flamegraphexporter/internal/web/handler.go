@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/d3flamegraph"
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/speedscope"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/componentkit/webpage"
@@ -88,6 +89,9 @@ func (h *Handler) routes() *http.ServeMux {
 	for path, file := range webpage.Routes {
 		mux.HandleFunc("GET "+path, file)
 	}
+	mux.HandleFunc("GET /"+flameStyle, webpage.File(files, "pages/"+flameStyle, "text/css; charset=utf-8"))
+	mux.HandleFunc("GET /"+flameScript, webpage.File(files, "pages/"+flameScript, "text/javascript; charset=utf-8"))
+	mux.Handle("GET /"+flameScripts, d3flamegraph.Handler("/"+flameScripts))
 	mux.HandleFunc("GET /traces/{file}", h.trace)
 	mux.HandleFunc("GET /files/{file}", h.traceFile)
 	mux.Handle("GET "+speedscopePath, speedscope.Handler(speedscopePath))
@@ -107,6 +111,8 @@ func (h *Handler) treeRoutes(mux *http.ServeMux, base string, find finder) {
 	mux.HandleFunc("POST "+base+"/now", h.withTree(find, h.measureNow))
 	mux.HandleFunc("GET "+base+"/ui/{$}", redirect(".."))
 	mux.HandleFunc("GET "+base+"/ui/download", redirect("../"+pprofFile))
+	mux.HandleFunc("GET "+base+"/ui/flamegraph", h.withTree(find, h.flameGraphPage))
+	mux.HandleFunc("GET "+base+"/ui/flamegraph.json", h.withTree(find, h.flameGraphData))
 	mux.HandleFunc("GET "+base+"/ui/{page}", h.withTree(find, h.pprofPage))
 	for name := range formats {
 		mux.HandleFunc("GET "+base+"/"+name, h.withTree(find, h.download(name)))

@@ -22,8 +22,7 @@ import (
 // Smaller paths are summed up. If a user focuses on one, it is large enough, because focusing is
 // done first.
 var pageBounds = map[string]treeformat.Bounds{
-	pprofpages.FlameGraph: {Nodes: 4_000, Frames: 40_000},
-	pprofpages.Peek:       {Nodes: 4_000, Frames: 40_000},
+	pprofpages.Peek: {Nodes: 4_000, Frames: 40_000},
 	// Only for queries that a list of functions cannot answer.
 	pprofpages.Top: {Nodes: 100_000, Frames: 8_000_000},
 }

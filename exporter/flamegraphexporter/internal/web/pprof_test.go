@@ -6,11 +6,9 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"regexp"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -55,23 +53,6 @@ func TestTopIsThatOfAllPaths(t *testing.T) {
 		assert.ElementsMatch(t, functions, shown, query)
 		assert.Greater(t, len(shown), 20, query)
 	}
-}
-
-func TestAFlameGraphLooksAtPathsThatAreTooSmallForTheWholePicture(t *testing.T) {
-	s := large(5_000)
-	for i := range s.Nodes {
-		s.Nodes[i].Self += 1000
-	}
-	last := &s.Nodes[len(s.Nodes)-1]
-	last.Function, last.Self = "needle", 1
-	h := serve(&played{trees: map[treeKey]calltree.Snapshot{{"shop", calltree.Calls}: s}})
-	whole := page(t, h, "/services/shop/ui/flamegraph")
-	assert.Contains(t, whole, "(smaller paths)")
-	assert.NotContains(t, whole, `"needle"`)
-	focused := page(t, h, "/services/shop/ui/flamegraph?f=needle")
-	assert.Contains(t, focused, `"needle"`)
-	assert.NotContains(t, focused, "(smaller paths)")
-	assert.Contains(t, focused, "Focus: needle")
 }
 
 func TestPagesWithAllFramesHiddenShowNothing(t *testing.T) {
@@ -131,15 +112,4 @@ func TestTopUsesTheFunctionListUnlessTheQueryChangesStacks(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, len(p.Sample) < 1_800, "%s: a profile of all paths has a stack for nearly each", query)
 	}
-}
-
-// The function has more paths than a page shows. The sum of the others has another name, so pprof
-// would not find it again.
-func TestAFocusedFlameGraphHasAllThatIsFocusedOn(t *testing.T) {
-	s := calltree.Snapshot{Service: "shop", From: started, To: started.Add(time.Second)}
-	for i := range 5_000 {
-		s.Nodes = append(s.Nodes, calltree.Node{Parent: -1, Function: fmt.Sprintf("needle%d", i), Calls: 1, Total: 1000, Self: 1000})
-	}
-	h := serve(&played{trees: map[treeKey]calltree.Snapshot{{"shop", calltree.Calls}: s}})
-	assert.Contains(t, page(t, h, "/services/shop/ui/flamegraph?f=needle"), "(smaller paths)")
 }

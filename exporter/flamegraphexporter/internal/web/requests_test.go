@@ -90,6 +90,15 @@ func TestUnknownAddressesAndMethodsAreRefused(t *testing.T) {
 		"/services/shop/ui/top?h=(":                                http.StatusBadRequest,
 		"/services/shop/ui/flamegraph?si=nothing":                  http.StatusBadRequest,
 		"/services/shop/ui/top?g=nothing":                          http.StatusBadRequest,
+		"/services/shop/ui/flamegraph.json?width=x":                http.StatusBadRequest,
+		"/services/shop/ui/flamegraph.json?width=-1":               http.StatusBadRequest,
+		"/services/shop/ui/flamegraph?prunefrom=a":                 http.StatusBadRequest,
+		"/services/shop/ui/flamegraph?at=1":                        http.StatusNotFound,
+		"/services/shop/ui/flamegraph?at=%3Cb%3E":                  http.StatusNotFound,
+		"/services/nobody/ui/flamegraph.json":                      http.StatusNotFound,
+		"/flamegraph.js":                                           http.StatusOK,
+		"/flamegraph.css":                                          http.StatusOK,
+		"/d3/":                                                     http.StatusNotFound,
 	} {
 		assert.Equal(t, want, get(t, h, target).Code, target)
 	}
@@ -114,7 +123,7 @@ func TestErrorsAreTextWithoutMarkup(t *testing.T) {
 
 func TestAnswersHaveHeadersForBrowsers(t *testing.T) {
 	h := serve(playing("shop", "f"))
-	for _, target := range []string{"/", "/style.css", "/nothing", "/services/shop/", "/services/shop/ui/top", "/services/shop/profile.pb.gz"} {
+	for _, target := range []string{"/", "/style.css", "/nothing", "/services/shop/", "/services/shop/ui/top", "/services/shop/ui/flamegraph", "/services/shop/ui/flamegraph.json", "/services/shop/profile.pb.gz"} {
 		header := get(t, h, target).Header()
 		for name, want := range map[string]string{
 			"Cache-Control":                "no-store",

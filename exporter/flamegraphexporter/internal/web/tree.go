@@ -125,7 +125,8 @@ func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error)
 		answerText(w, err.Error(), http.StatusBadRequest)
 	case errors.As(err, new(damaged)): // the log has it, too
 		answerText(w, err.Error(), http.StatusInternalServerError)
-	case errors.Is(err, calltree.ErrNotThere), errors.Is(err, errGone), errors.Is(err, errNoTrace), errors.Is(err, errNoTraceFile), errors.As(err, new(notStored)):
+	case errors.Is(err, calltree.ErrNotThere), errors.Is(err, errGone), errors.Is(err, errNoTrace), errors.Is(err, errNoTraceFile), errors.As(err, new(notStored)),
+		errors.Is(err, treeformat.ErrNoFrame):
 		answerText(w, err.Error(), http.StatusNotFound)
 	case errors.Is(err, calltree.ErrBusy), errors.Is(err, errTooMany), errors.Is(err, errMemory):
 		w.Header().Set("Retry-After", "5")

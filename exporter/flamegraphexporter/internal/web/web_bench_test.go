@@ -28,6 +28,7 @@ func BenchmarkPages(b *testing.B) {
 		{"start", "/"},
 		{"service", "/services/shop/"},
 		{"flamegraph", "/services/shop/ui/flamegraph"},
+		{"flamegraph_data", "/services/shop/ui/flamegraph.json?q=method42$"},
 		{"flamegraph_of_a_function", "/services/shop/ui/flamegraph?f=method42$"},
 		{"top", "/services/shop/ui/top"},
 		{"top_50", "/services/shop/ui/top?n=50"},

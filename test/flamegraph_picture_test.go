@@ -109,7 +109,7 @@ func hasFrames(t *testing.T, b *browser.Browser) {
 	assert.Regexp(t, `^[0-9,]+ paths, [0-9.]+ (min|s|ms)\.`, status)
 	assert.Contains(t, status, "of them are narrower than a pixel: grey frames add them up.")
 	assert.Contains(t, evaluate[string](t, b, flameLegend), "smaller paths")
-	assert.Regexp(t, `^org\.apache\.maven\.cli\.MavenCli\.doMain .*– org\.apache\.maven\n[0-9.]+% of what is shown · 1 call ·`,
+	assert.Regexp(t, `^org\.apache\.maven\.cli\.MavenCli\.doMain .*– org\.apache\.maven\n[0-9.]+% of the picture · 1 call ·`,
 		detailsOf(t, b, "MavenCli.doMain"))
 }
 
@@ -296,7 +296,7 @@ func showsAsText(t *testing.T, b *browser.Browser, name string) {
 	redraw(t, b, chromedp.Click(chromedp.CSS("#all")))
 }
 
-// The picture names what it lacks: classes that the tracer could not instrument, and callers that were not seen. An address
+// The picture names missing data: classes that the tracer could not instrument, and callers that were not seen. An address
 // of a path that does not exist leads to a message.
 func TestAFlameGraphInABrowserSaysWhatItLacks(t *testing.T) {
 	t.Parallel()
@@ -324,7 +324,7 @@ func TestAFlameGraphInABrowserSaysWhatItLacks(t *testing.T) {
 	b.Screenshot(t, "flamegraph-missing")
 
 	b.Do(t, chromedp.Evaluate[chromedp.Void](`history.replaceState(null, '', '?at=1'); dispatchEvent(new PopStateEvent('popstate'))`))
-	awaitScript(t, b, "the page says what is wrong", flameStatus+`.includes('no such path')`)
+	awaitScript(t, b, "the page shows the error", flameStatus+`.includes('no such path')`)
 	redraw(t, b, chromedp.Click(chromedp.CSS("#all")))
 	assert.NotContains(t, evaluate[string](t, b, flameStatus), "no such path")
 	assert.Empty(t, b.Errors())

@@ -66,7 +66,7 @@ func TestPathsNarrowerThanAPixelAreFolded(t *testing.T) {
 	}{
 		{"nothing is narrower", 10_000, everything, "a 1000\n  b 950\n  c 40\n    d 20\n  e 9\n    f 4\n  g 1\nh 6\n", 0},
 		{"narrow ones are one frame below their caller", 100, everything, "a 1000\n  b 950\n  c 40\n    d 20\n  (smaller paths) 10 of 3\n(smaller paths) 6 of 1\n", 4},
-		{"what is below them, too", 30, everything, "a 1000\n  b 950\n  c 40\n    (smaller paths) 20 of 1\n  (smaller paths) 10 of 3\n(smaller paths) 6 of 1\n", 5},
+		{"those below them, too", 30, everything, "a 1000\n  b 950\n  c 40\n    (smaller paths) 20 of 1\n  (smaller paths) 10 of 3\n(smaller paths) 6 of 1\n", 5},
 		{"frames are bounded", 10_000, 2, "a 1000\n  b 950\n  (smaller paths) 50 of 5\n(smaller paths) 6 of 1\n", 6},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -214,6 +214,6 @@ func TestAFlameGraphOfNothingAndOfTheLargestValues(t *testing.T) {
 	f := flameOf(t, nil, FlameOptions{Pixels: 1, Frames: 1})
 	assert.Empty(t, f.Frames)
 	f = flameOf(t, []calltree.Node{{Parent: -1, Self: math.MaxInt64}, {Parent: 0, Self: math.MaxInt64}}, FlameOptions{Pixels: 1, Frames: 1})
-	assert.EqualValues(t, math.MaxInt64, f.Whole)
+	assert.Equal(t, int64(math.MaxInt64), f.Whole)
 	assert.Empty(t, flameOf(t, []calltree.Node{{Parent: -1}}, FlameOptions{Pixels: 1, Frames: 1}).Frames[0].ID, "without a value it has no width")
 }

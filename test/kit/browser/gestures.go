@@ -45,7 +45,7 @@ func (b *Browser) Press(t testing.TB, keys string) {
 	t.Helper()
 	b.Do(t, chromedp.KeyEvent(keys, func(p *input.DispatchKeyEventParams) {
 		if p.Type == input.DispatchKeyEventTypeKeyDown {
-			p.Type = input.DispatchKeyEventTypeRawKeyDown // the browser sends its text on, whatever the page does with a KeyDown
+			p.Type = input.DispatchKeyEventTypeRawKeyDown // the browser sends its text on, also if the page handles a KeyDown
 		}
 	}))
 }

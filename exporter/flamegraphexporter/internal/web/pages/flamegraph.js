@@ -64,7 +64,7 @@
     if (!data.frame) return `everything\n${valueText(view.whole)} in ${many(view.paths, 'path')}`;
     const {frame, of} = data;
     const lines = [of.n + (of.f ? ` (${of.f})` : '') + (of.g >= 0 ? ` – ${view.groups[of.g].n}` : '')];
-    const texts = [share(frame.v, view.whole) + ' of what is shown', many(frame.c, view.isCalls ? 'call' : 'sample')];
+    const texts = [share(frame.v, view.whole) + ' of the picture', many(frame.c, view.isCalls ? 'call' : 'sample')];
     if (frame.e) texts.push(`${count(frame.e)} failed (${share(frame.e, frame.c)})`);
     texts.push(amount(frame.t, view.timeUnit) + ' with callees', amount(frame.s, view.timeUnit) + ' itself');
     if (frame.k) texts.unshift(many(frame.k, 'path'));

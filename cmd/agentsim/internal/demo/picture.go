@@ -12,8 +12,12 @@ import (
 	"time"
 )
 
-// pictureTimeout bounds the time of the browser for the picture.
-const pictureTimeout = 2 * time.Minute
+// pictureTimeout bounds the time of a browser for the picture. Chromium rarely hangs at its start: it has been seen to
+// write nothing for two minutes. Another start then takes the picture.
+const (
+	pictureTimeout = 40 * time.Second
+	browserStarts  = 3
+)
 
 // browsers are the names of Chromium's programs.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
@@ -48,11 +52,28 @@ func photographFirst(ctx context.Context, browser string, o Options) error {
 	if err != nil {
 		return err
 	}
-	return photograph(ctx, browser, address, file)
+	return photograph(ctx, browser, address, file, pictureTimeout)
 }
 
-// photograph lets the browser write a picture of the page into the file.
-func photograph(ctx context.Context, browser, address, file string) error {
+// photograph lets the browser write a picture of the page into the file. A browser that has not ended after the timeout
+// is replaced, at most browserStarts times.
+func photograph(ctx context.Context, browser, address, file string, timeout time.Duration) error {
+	for start := 1; ; start++ {
+		limited, cancel := context.WithTimeout(ctx, timeout)
+		err := runBrowser(limited, browser, address, file)
+		hung := limited.Err() != nil && ctx.Err() == nil
+		cancel()
+		switch {
+		case err == nil || !hung:
+			return err
+		case start == browserStarts:
+			return fmt.Errorf("none of %d browsers ended within %v: %w", browserStarts, timeout, err)
+		}
+	}
+}
+
+// runBrowser runs the browser once. It ends when the picture is in the file.
+func runBrowser(ctx context.Context, browser, address, file string) error {
 	profile, err := os.MkdirTemp("", "callbraid-demo-")
 	if err != nil {
 		return err
@@ -61,8 +82,6 @@ func photograph(ctx context.Context, browser, address, file string) error {
 	// The new picture has another name until it is complete. So a failure keeps the previous one.
 	taken := file + ".new.png"
 	defer os.Remove(taken) // fails after the rename
-	ctx, cancel := context.WithTimeout(ctx, pictureTimeout)
-	defer cancel()
 	arguments := []string{
 		"--headless=new", "--hide-scrollbars", "--no-first-run", "--disable-background-networking", "--window-size=1400,900",
 		"--user-data-dir=" + profile, "--virtual-time-budget=10000", "--screenshot=" + taken,
@@ -70,7 +89,9 @@ func photograph(ctx context.Context, browser, address, file string) error {
 	if os.Getuid() == 0 {
 		arguments = append(arguments, "--no-sandbox") // it refuses to have one as root
 	}
-	output, err := exec.CommandContext(ctx, browser, append(arguments, address)...).CombinedOutput()
+	command := exec.CommandContext(ctx, browser, append(arguments, address)...)
+	command.WaitDelay = time.Second // its children may keep its output open
+	output, err := command.CombinedOutput()
 	if err == nil {
 		err = os.Rename(taken, file)
 	}

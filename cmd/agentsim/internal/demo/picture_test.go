@@ -118,6 +118,35 @@ exit 1`,
 	}
 }
 
+// hangingBrowser is a script that hangs in its first starts, and then writes the number of its start as the picture.
+func hangingBrowser(t *testing.T, hangs int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "chromium")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `#!/bin/sh
+echo start >> %[1]s.starts
+start=$(wc -l < %[1]s.starts)
+[ $start -gt %[2]d ] || exec sleep 1000
+for argument; do
+	case $argument in --screenshot=*) echo "start $start" > "${argument#--screenshot=}" ;; esac
+done
+`, path, hangs), 0o755))
+	return path
+}
+
+func TestABrowserThatHangsIsReplaced(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the browser is a script of a shell")
+	}
+	file := filepath.Join(t.TempDir(), "picture.png")
+	require.NoError(t, photograph(t.Context(), hangingBrowser(t, 1), "http://localhost/", file, 5*time.Second))
+	taken, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "start 2\n", string(taken))
+
+	err = photograph(t.Context(), hangingBrowser(t, browserStarts), "http://localhost/", file, 100*time.Millisecond)
+	assert.ErrorContains(t, err, "none of 3 browsers ended within 100ms: ")
+}
+
 // The collector is a script, whose pages the test serves, and the browser fails.
 func TestTheSummaryIsPrintedWhenThePictureFails(t *testing.T) {
 	if runtime.GOOS == "windows" {

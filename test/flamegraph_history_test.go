@@ -247,7 +247,7 @@ func TestDamagedCallTreesDoNotFailTheStart(t *testing.T) {
 	require.NoError(t, err)
 	damaged := 0
 	for at := 0; ; damaged++ {
-		next := bytes.Index(data[at:], []byte("cbct\x01"))
+		next := bytes.Index(data[at:], []byte("cbct\x02"))
 		if next < 0 {
 			break
 		}

@@ -10,6 +10,7 @@ const (
 	cpuPerEvent  = "cpu-ns/event"
 	perMessage   = "ns/message"
 	perPage      = "cpu-ms/page"
+	perPicture   = "ms/picture"
 	perCall      = "ns/call"
 	eventsPerCPU = "Mevents/cpu-s"
 	allocations  = "allocs/op"
@@ -269,7 +270,7 @@ var claims = []claim{
 	page(1, "flame graph of it", "flamegraph"),
 	within(200, "  the same", "ms of CPU time", at(pages, "Pages/flamegraph").in(perPage)),
 	within(200, "  a search in its flame graph", "ms of CPU time", at(pages, "Pages/flamegraph_data").in(perPage)),
-	inBrowser(1000, "  its first picture in a browser", "ms", at(distribution, "FirstPicture").in("ms/picture")),
+	inBrowser(1000, "  its first picture in a browser", "ms", at(distribution, "FirstPicture").in(perPicture)),
 	page(1.2, "pprof's top", "top"),
 	page(1.1, "top of 50 functions", "top_50"),
 	page(1.25, "top without a function, which is hidden", "top_without_a_function"),

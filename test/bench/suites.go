@@ -40,6 +40,7 @@ var suites = []suite{
 	{pkg: "./test", pattern: "^BenchmarkTiers$", time: "1x", rounds: 3},
 	{pkg: "./test", pattern: "^Benchmark(OneCollector|SmallBatches|ShortStreams)$", time: "1x", rounds: 1},
 	{pkg: "./test", pattern: "^BenchmarkCTFFile$", time: "1x"},
+	{pkg: "./test", pattern: "^BenchmarkFirstPicture$", time: "1x", rounds: 3},
 	{pkg: "./test", pattern: "^BenchmarkListAgents$", time: "1x", rounds: 3},
 	{pkg: "./test", pattern: "^BenchmarkLargeRbkitMessage$", time: "1x", rounds: 3},
 	{pkg: "./internal/lttng/session", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},

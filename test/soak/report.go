@@ -207,6 +207,7 @@ func (s *soak) happened() counts {
 		{"their calls in spans of the processor that are marked as truncated", sum(living.truncated)},
 		{"of these because a clock was set by an hour", living.truncated["clock"]},
 		{"programs that were killed", s.killed.lives.Load() + s.summedKilled.lives.Load()},
+		{"their runs, and those of programs that end by themselves, that ended because memory was full", shed(look)},
 		{"programs that hang", s.hung()},
 		{"sequence numbers given up because no event arrived in time, including those of forged batches", int64(look.Sum("otelcol_processor_stack_pairing_missing_numbers"))},
 		{"points of the connector's metrics that an exporter refused twice", int64(look.Sum(connector + "dropped_points"))},
@@ -225,6 +226,12 @@ func (s *soak) happened() counts {
 		{"of these given up by the server", s.readers.cut.Load()},
 		{"connections with garbage, or a hello and nothing more, in one piece or a byte a second", s.noises},
 	}
+}
+
+// shed returns the number of runs of programs that ended because memory was full.
+func shed(look kit.Look) int64 {
+	const runsShed = "otelcol_receiver_bytefrog_runs_shed"
+	return int64(look.Sum(runsShed) - look.Sum(runsShed, `receiver="bytefrog/hostile"`))
 }
 
 func sum(by map[string]int64) (n int64) {

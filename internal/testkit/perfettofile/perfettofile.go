@@ -158,7 +158,7 @@ func fields(b []byte) (all []field, err error) {
 type state struct {
 	categories, names, keys, values map[uint64]string
 	locations                       map[uint64]map[string]any
-	defaultClock                    uint64
+	defaultClock, defaultTrack      uint64
 	clocks                          map[uint64]uint64
 	valid                           bool
 }
@@ -225,11 +225,7 @@ func (t *reading) packet(b []byte) error {
 		case 12:
 			err = t.internedData(f.bytes)
 		case 59:
-			var defaults []field
-			defaults, err = fields(f.bytes)
-			for _, d := range defaults {
-				t.state.defaultClock = d.value // only field 58 is supported
-			}
+			err = t.defaults(f.bytes)
 		case 60:
 			err = t.descriptor(f.bytes)
 		default:
@@ -244,6 +240,35 @@ func (t *reading) packet(b []byte) error {
 			return fmt.Errorf("an event in a packet with a clock snapshot would be lost")
 		}
 		return t.trackEvent(f.bytes, t.time(byNumber[8].value))
+	}
+	return nil
+}
+
+// defaults replaces all defaults.
+func (t *reading) defaults(b []byte) error {
+	all, err := fields(b)
+	if err != nil {
+		return err
+	}
+	t.state.defaultClock, t.state.defaultTrack = 0, 0
+	for _, f := range all {
+		switch f.number {
+		case 58:
+			t.state.defaultClock = f.value
+		case 11:
+			ofEvents, err := fields(f.bytes)
+			if err != nil {
+				return err
+			}
+			for _, f := range ofEvents {
+				if f.number != 11 {
+					return fmt.Errorf("unknown field %d of the defaults of events", f.number)
+				}
+				t.state.defaultTrack = f.value
+			}
+		default:
+			return fmt.Errorf("unknown field %d of defaults", f.number)
+		}
 	}
 	return nil
 }
@@ -443,7 +468,7 @@ func (t *reading) trackEvent(b []byte, time uint64) error {
 	if time > math.MaxInt64 {
 		return fmt.Errorf("the time %d is after the year 2262", time)
 	}
-	e := &event{time: time, slice: Slice{Args: map[string]any{}}}
+	e := &event{time: time, track: t.state.defaultTrack, slice: Slice{Args: map[string]any{}}}
 	for _, f := range all {
 		switch f.number {
 		case 3:

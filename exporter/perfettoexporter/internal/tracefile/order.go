@@ -66,52 +66,62 @@ func compareAtEqualTimes(a, b *event) int {
 // leastOfGroup is the number of events in a chunk from which on a track has a group of its own.
 const leastOfGroup = 64
 
-// sorted is an event by its place in the file: the number of its group, and its time since the first event of the chunk.
-type sorted struct {
-	key   uint64
-	index uint32
-}
-
 // sorter sorts the events of a chunk for the file. It keeps its memory.
+//
+// A key is the place of an event in the file, and says which event it is: from the highest bits, the number of its group, its
+// time since the first event of the chunk, and its index.
 type sorter struct {
-	keys, other []sorted
-	tracks      []*track
-	timeBits    int
+	keys, other         []uint64
+	tracks              []*track
+	timeBits, indexBits int
 }
 
-// sort returns the events in the order of the file. Readers sort events by time, so the file can have those of each busy track
-// as a group. Repetitions are then closer together: files are smaller, and compressed in less time. All others are group 0.
+// sort returns the events in the order of the file, as keys. Readers sort events by time, so the file can have those of each
+// busy track as a group. Repetitions are then closer together: files are smaller, and compressed in less time. All others are
+// group 0.
 //
 //  1. Each track with enough events gets a group. If times differ too much for a key, all events are in group 0.
 //  2. Keys are sorted by digits, the lowest first, because comparisons of so many events would take longer than their encoding.
 //  3. Events of the same group and time are brought into the order of nesting.
-func (s *sorter) sort(events []event, tracks []*track) []sorted {
+func (s *sorter) sort(events []event, tracks []*track) []uint64 {
 	least, most := ^uint64(0), uint64(0)
 	for i := range events {
 		least, most = min(least, events[i].time), max(most, events[i].time)
 	}
-	s.timeBits = bits.Len64(most - least)
-	s.group(events, tracks)
+	s.timeBits, s.indexBits = bits.Len64(most-least), bits.Len(uint(len(events)))
 	s.keys = s.keys[:0]
-	differ, before, isSorted := uint64(0), uint64(0), true
+	if s.timeBits+s.indexBits > keyBits {
+		s.compare(events)
+		return s.keys
+	}
+	s.group(events, tracks)
+	differ := uint64(0)
 	for i := range events {
 		e := &events[i]
-		key := uint64(tracks[e.track-1].group)<<s.timeBits | (e.time - least)
-		isSorted = isSorted && key >= before
-		differ, before = differ|key, key
-		s.keys = append(s.keys, sorted{key, uint32(i)})
+		place := uint64(tracks[e.track-1].group)<<s.timeBits | (e.time - least)
+		differ |= place
+		s.keys = append(s.keys, place<<s.indexBits|uint64(i))
 	}
-	if !isSorted {
-		s.other = slices.Grow(s.other[:0], len(events))[:len(events)]
-		width := bits.Len64(differ)
-		digits := (width + maxDigitBits - 1) / maxDigitBits
-		digitBits := (width + digits - 1) / digits
-		for shift := 0; shift < width; shift += digitBits {
-			s.byDigit(shift, digitBits)
-		}
+	s.other = slices.Grow(s.other[:0], len(events))[:len(events)]
+	width := bits.Len64(differ)
+	digits := (width + maxDigitBits - 1) / maxDigitBits
+	for n := range digits {
+		from, to := width*n/digits, width*(n+1)/digits
+		s.byDigit(s.indexBits+from, to-from)
 	}
 	s.sortEqual(events)
 	return s.keys
+}
+
+// compare sorts events by comparing them. All are in group 0.
+func (s *sorter) compare(events []event) {
+	s.timeBits = keyBits
+	for i := range events {
+		s.keys = append(s.keys, uint64(i))
+	}
+	slices.SortFunc(s.keys, func(a, b uint64) int {
+		return cmp.Or(cmp.Compare(events[a].time, events[b].time), compareAtEqualTimes(&events[a], &events[b]))
+	})
 }
 
 // group gives each track of the events its group.
@@ -125,7 +135,7 @@ func (s *sorter) group(events []event, tracks []*track) {
 		t.events++
 	}
 	most := uint32(len(s.tracks))
-	if s.timeBits+bits.Len32(most) > 64 {
+	if bits.Len32(most)+s.timeBits+s.indexBits > keyBits {
 		most = 0
 	}
 	groups := uint32(0)
@@ -140,26 +150,33 @@ func (s *sorter) group(events []event, tracks []*track) {
 }
 
 // groupOf returns the group of an event.
-func (s *sorter) groupOf(e sorted) uint64 { return e.key >> s.timeBits }
+func (s *sorter) groupOf(key uint64) uint64 { return key >> s.timeBits >> s.indexBits }
 
-// maxDigitBits is the number of bits by which events are sorted at a time, at most.
-const maxDigitBits = 11
+// indexOf returns the index of an event.
+func (s *sorter) indexOf(key uint64) uint64 { return key & (1<<s.indexBits - 1) }
+
+const (
+	keyBits = 64
+	// maxDigitBits is the number of bits by which events are sorted at a time, at most. The counters of all digits fit into the
+	// fastest cache.
+	maxDigitBits = 13
+)
 
 // byDigit sorts by one digit, and keeps the order of equal ones.
 func (s *sorter) byDigit(shift, digitBits int) {
 	var room [1 << maxDigitBits]uint32
 	starts, mask := room[:1<<digitBits], uint64(1)<<digitBits-1
-	for i := range s.keys {
-		starts[s.keys[i].key>>shift&mask]++
+	for _, key := range s.keys {
+		starts[key>>shift&mask]++
 	}
 	at := uint32(0)
 	for i, n := range starts {
 		starts[i] = at
 		at += n
 	}
-	for _, k := range s.keys {
-		to := &starts[k.key>>shift&mask]
-		s.other[*to] = k
+	for _, key := range s.keys {
+		to := &starts[key>>shift&mask]
+		s.other[*to] = key
 		*to++
 	}
 	s.keys, s.other = s.other, s.keys
@@ -168,11 +185,11 @@ func (s *sorter) byDigit(shift, digitBits int) {
 func (s *sorter) sortEqual(events []event) {
 	for i := 0; i < len(s.keys); {
 		j := i + 1
-		for j < len(s.keys) && s.keys[j].key == s.keys[i].key {
+		for j < len(s.keys) && s.keys[j]>>s.indexBits == s.keys[i]>>s.indexBits {
 			j++
 		}
 		if j > i+1 {
-			slices.SortFunc(s.keys[i:j], func(a, b sorted) int { return compareAtEqualTimes(&events[a.index], &events[b.index]) })
+			slices.SortFunc(s.keys[i:j], func(a, b uint64) int { return compareAtEqualTimes(&events[s.indexOf(a)], &events[s.indexOf(b)]) })
 		}
 		i = j
 	}

@@ -25,7 +25,10 @@ const (
 	fieldTrackDescriptor   = 60
 )
 
-// Field numbers of TrackEvent.
+// fieldEventDefaults is the field number of TrackEventDefaults in TracePacketDefaults.
+const fieldEventDefaults = 11
+
+// Field numbers of TrackEvent. The track is also one of TrackEventDefaults.
 const (
 	fieldCategoryIID        = 3
 	fieldDebugAnnotation    = 4

@@ -13,12 +13,15 @@ type Process struct {
 	*track
 	pid     int32
 	threads map[int64]*Thread
-	// recent is the thread of the last slice.
-	recent *Thread
+	// recent are the threads of the last slices, by the lowest bits of their numbers.
+	recent [recentThreads]*Thread
 	// lanes are the tracks of slices without a thread.
 	lanes    []*track
 	counters map[string]*Counter
 }
+
+// recentThreads is the number of threads that are found without a look-up. It is a power of two.
+const recentThreads = 16
 
 // Thread is a thread of a process: its track, and further ones for slices that do not fit.
 type Thread struct {
@@ -107,14 +110,15 @@ func (t *tracks) pid(own string) int32 {
 
 // Thread returns a thread of the process. Its name is the first one that is not empty.
 func (w *Writer) Thread(p *Process, id int64, name string) *Thread {
-	t := p.recent
+	recent := &p.recent[uint64(id)%recentThreads]
+	t := *recent
 	if t == nil || t.id != id {
 		var ok bool
 		if t, ok = p.threads[id]; !ok {
 			t = w.newThread(p, id)
 			p.threads[id] = t
 		}
-		p.recent = t
+		*recent = t
 	}
 	if own := t.lanes[0]; own.name == "" && name != "" {
 		own.name, own.described = text(name, maxNameBytes), 0

@@ -153,7 +153,7 @@ func (w *Writer) value(c *Counter, time uint64) {
 	w.describe(c.track)
 	w.open = w.alone(c.track, time, kindBegin)
 	w.open.offset = uint32(len(w.bodies))
-	w.bodies = appendUint(appendUint(w.bodies, fieldType, typeCounter), fieldTrackUUID, uint64(c.uuid))
+	w.bodies = appendUint(w.bodies, fieldType, typeCounter)
 }
 
 // next closes the last event, and begins a slice, a value or an instant without a slice.
@@ -174,9 +174,7 @@ func (w *Writer) openEvent(e event, eventType uint64, name string) {
 	id := w.names.id(&w.interned, name)
 	e.offset, e.name = uint32(len(w.bodies)), uint32(id)
 	w.open = e
-	b := appendUint(w.bodies, fieldType, eventType)
-	b = appendUint(b, fieldTrackUUID, uint64(e.track))
-	w.bodies = appendUint(b, fieldNameIID, id)
+	w.bodies = appendUint(appendUint(w.bodies, fieldType, eventType), fieldNameIID, id)
 }
 
 // close ends the fields of the open event.
@@ -332,22 +330,22 @@ var Start = string(func() []byte {
 }())
 
 // encode writes the packets of the chunk: clock, interned data, descriptors, and groups of events by time. The clock counts
-// from the event before, and begins at 0 in each group.
+// from the event before, and begins at 0 in each group. Events of group 0 have their tracks. The others have the one of the
+// group.
 func (w *Writer) encode() {
-	b := append(w.packets[:0], defaultsPacket...)
-	b = append(b, clockPacket...)
+	b := appendGroup(w.packets[:0], 0)
 	b, packet := begin(b, fieldPacket)
 	b = appendUint(b, fieldSequenceID, sequence)
 	b = packet.end(appendBytes(b, fieldInternedData, w.interned))
 	b = append(b, w.descriptors...)
 	before, group := uint64(0), uint64(0)
-	for _, s := range w.sorter.sort(w.events, w.tracks.all) {
-		if g := w.sorter.groupOf(s); g != group {
-			b = append(b, clockPacket...)
+	for _, key := range w.sorter.sort(w.events, w.tracks.all) {
+		e := &w.events[w.sorter.indexOf(key)]
+		if g := w.sorter.groupOf(key); g != group {
+			b = appendGroup(b, e.track)
 			before, group = 0, g
 		}
-		e := &w.events[s.index]
-		b = w.appendEvent(b, e, e.time-before)
+		b = w.appendEvent(b, e, group == 0, e.time-before)
 		before = e.time
 	}
 	w.packets = b
@@ -355,38 +353,39 @@ func (w *Writer) encode() {
 
 // appendEvent appends the packet of an event. Its lengths are computed before, because most packets are small. The time is
 // last, so all that packets have in common is in one piece, which makes files smaller by 7%.
-func (w *Writer) appendEvent(b []byte, e *event, delay uint64) []byte {
+func (w *Writer) appendEvent(b []byte, e *event, withTrack bool, delay uint64) []byte {
 	size := int(e.size)
 	if e.kind == kindEnd {
-		size = 3 + protowire.SizeVarint(uint64(e.track))
+		size = len(fieldsOfEnd)
+	}
+	if withTrack {
+		size += 1 + protowire.SizeVarint(uint64(e.track))
 	}
 	packet := 1 + protowire.SizeVarint(delay) + len(sequenceField) + 1 + protowire.SizeBytes(size)
 	b = appendVarint(append(b, fieldPacket<<3|byte(protowire.BytesType)), uint64(packet))
 	b = append(b, sequenceField...)
 	b = appendVarint(append(b, fieldTrackEvent<<3|byte(protowire.BytesType)), uint64(size))
+	if withTrack {
+		b = appendUint(b, fieldTrackUUID, uint64(e.track))
+	}
 	if e.kind == kindEnd {
-		b = append(b, fieldType<<3, typeSliceEnd, fieldTrackUUID<<3)
-		b = appendVarint(b, uint64(e.track))
+		b = append(b, fieldsOfEnd...)
 	} else {
 		b = append(b, w.bodies[e.offset:e.offset+e.size]...)
 	}
 	return appendVarint(append(b, fieldTimestamp<<3|byte(protowire.VarintType)), delay)
 }
 
+// fieldsOfEnd are those of an event that ends a slice.
+var fieldsOfEnd = string([]byte{fieldType << 3, typeSliceEnd})
+
 // sequenceField is the field of a packet that names its sequence.
 var sequenceField = string([]byte{fieldSequenceID << 3, sequence})
 
-// defaultsPacket lets events have the incremental clock.
-var defaultsPacket = func() []byte {
-	b, packet := begin(nil, fieldPacket)
-	b = appendUint(b, fieldSequenceID, sequence)
-	b, defaults := begin(b, fieldPacketDefaults)
-	return packet.end(defaults.end(appendUint(b, fieldTimestampClockID, clockIncremental)))
-}()
-
-// clockPacket sets all clocks to 0: Unix time, which is the time of the file, and the incremental clock.
-var clockPacket = func() []byte {
-	b, packet := begin(nil, fieldPacket)
+// appendGroup appends a packet that begins a group of events. It sets all clocks to 0: Unix time, which is the time of the
+// file, and the incremental clock. It lets the events have the incremental clock, and the track if it is not 0.
+func appendGroup(b []byte, track uint32) []byte {
+	b, packet := begin(b, fieldPacket)
 	b = appendUint(b, fieldSequenceID, sequence)
 	b, snapshot := begin(b, fieldClockSnapshot)
 	for _, id := range []uint64{clockRealtime, clockBoottime, clockIncremental} {
@@ -399,6 +398,13 @@ var clockPacket = func() []byte {
 		}
 		b = clock.end(b)
 	}
-	b = appendUint(b, fieldPrimaryTraceClock, clockRealtime)
-	return packet.end(snapshot.end(b))
-}()
+	b = snapshot.end(appendUint(b, fieldPrimaryTraceClock, clockRealtime))
+	b, defaults := begin(b, fieldPacketDefaults)
+	b = appendUint(b, fieldTimestampClockID, clockIncremental)
+	if track != 0 {
+		var ofEvents message
+		b, ofEvents = begin(b, fieldEventDefaults)
+		b = ofEvents.end(appendUint(b, fieldTrackUUID, uint64(track)))
+	}
+	return packet.end(defaults.end(b))
+}

@@ -152,7 +152,7 @@ func TestACommandThatPausesAProgramAsksFirst(t *testing.T) {
 	awaitButtons(t, b, "suspend pause stop")
 	red := evaluate[[]string](t, b, `Array.from(document.querySelectorAll("button.stops")).map(e => e.value)`)
 	assert.Equal(t, []string{"pause", "stop"}, red)
-	for _, want := range []string{"Not now: the program is not paused.", "It stops or pauses the program, or may.", "Halt the traced program until unpause."} {
+	for _, want := range []string{"Not now: the program is not paused.", "This can stop or pause the program.", "Halt the traced program until unpause."} {
 		assert.Contains(t, textOf(t, b, "main"), want)
 	}
 	awaitCurrent(t, b)

@@ -317,7 +317,7 @@ func TestAFlameGraphInABrowserSaysWhatItLacks(t *testing.T) {
 	b.Do(t, chromedp.Navigate("http://"+pages+"/services/com.example.Cart.add/ui/flamegraph"))
 	awaitPicture(t, b)
 	missing := textOf(t, b, "#missing")
-	assert.Contains(t, missing, "could not instrument them: 2 (com.example.<b>Order</b>, …)")
+	assert.Contains(t, missing, "could not instrument some classes: 2 (com.example.<b>Order</b>, …)")
 	assert.Contains(t, missing, "Calls in (parent not seen): 1;")
 	assert.Contains(t, evaluate[string](t, b, flameLegend), "callers not seen")
 	assert.Contains(t, evaluate[[]string](t, b, frameLabels), "(parent not seen)")

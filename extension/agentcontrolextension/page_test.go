@@ -132,7 +132,7 @@ func TestCommandsThatStopAProgramAreMarked(t *testing.T) {
 	f := newFake("one")
 	b.extension.Register(f)
 	for _, page := range []string{b.get("/"), b.get("/agents/" + f.id)} {
-		assert.Contains(t, page, "It stops or pauses the program, or may.")
+		assert.Contains(t, page, "This can stop or pause the program.")
 		for _, button := range elements(t, page, "button") {
 			stops := attributeOf(button, "value") == "stop"
 			assert.Equal(t, stops, attributeOf(button, "class") == "stops", attributeOf(button, "value"))

@@ -39,8 +39,8 @@ func Notes(s calltree.Snapshot) []string {
 		}
 	}
 	if m := s.Missing; m.Classes > 0 && s.Kind == calltree.Calls {
-		notes = append(notes, fmt.Sprintf("Classes that are missing, since the tracer could not instrument them: %s (%s); "+
-			"their callees look as if called by their callers.", figures.Count(uint64(m.Classes)), firstOf(m)))
+		notes = append(notes, fmt.Sprintf("The tracer could not instrument some classes: %s (%s). Their calls are missing, "+
+			"so the functions that they called are directly below their callers.", figures.Count(uint64(m.Classes)), firstOf(m)))
 	}
 	if l := s.Lost.LeftOut; l.Calls > 0 && s.Kind == calltree.Calls {
 		notes = append(notes, fmt.Sprintf("Calls without spans: %s, with %s errors and %v; stack_pairing left them out (min_duration, max_depth), "+

@@ -47,10 +47,10 @@ func TestNotesDescribeDataWithoutAPlace(t *testing.T) {
 	assert.Empty(t, Notes(calltree.Snapshot{Nodes: tree("main 1\n"), Lost: calltree.Lost{Forgotten: 1}}), "that does no harm by itself")
 	assert.Len(t, Notes(calltree.Snapshot{Nodes: tree("main 1\n"), Lost: calltree.Lost{GivenUp: 1}}), 1)
 	s.Missing = calltree.Missing{Classes: 66, First: "Main, a.B"}
-	assert.Equal(t, "Classes that are missing, since the tracer could not instrument them: 66 (Main, a.B, …); "+
-		"their callees look as if called by their callers.", Notes(s)[0])
+	assert.Equal(t, "The tracer could not instrument some classes: 66 (Main, a.B, …). Their calls are missing, "+
+		"so the functions that they called are directly below their callers.", Notes(s)[0])
 	s.Missing.Classes = 2
-	assert.Contains(t, Notes(s)[0], ": 2 (Main, a.B); ")
+	assert.Contains(t, Notes(s)[0], ": 2 (Main, a.B). ")
 	s.Lost.LeftOut = calltree.LeftOut{Calls: 1003, Errors: 4, Time: 1_500_000}
 	assert.Contains(t, Notes(s), "Calls without spans: 1,003, with 4 errors and 1.5ms; stack_pairing left them out (min_duration, max_depth), "+
 		"and their time is a part of their callers' own time.")

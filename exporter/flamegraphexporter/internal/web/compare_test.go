@@ -254,3 +254,19 @@ func TestThePicturesOfLargeTreesAreBounded(t *testing.T) {
 	}
 	assert.Less(t, len(made), 3<<20)
 }
+
+func TestAFrameHasAMethodWithoutItsPackage(t *testing.T) {
+	for name, want := range map[string]string{
+		"com.example.Cart.add":             "Cart.add",
+		"com.example.Cart.add (truncated)": "Cart.add (truncated)",
+		"com.example.Cart.<init>":          "Cart.<init>",
+		"Cart.add":                         "Cart.add",
+		"main":                             "main",
+		"":                                 "",
+		"std::vector<a.b, c.d>::at":        "std::vector<a.b, c.d>::at",
+		"(parent not seen)":                "(parent not seen)",
+		"Shop::Cart#add":                   "Shop::Cart#add",
+	} {
+		assert.Equal(t, want, withoutPackage(name), name)
+	}
+}

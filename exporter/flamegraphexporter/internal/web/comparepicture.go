@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/callbraid/callbraid/internal/call/calltree"
 	"github.com/callbraid/callbraid/internal/call/treediff"
@@ -141,10 +142,22 @@ func leastOf(w []float64, place int) float64 {
 func (c *comparison) frame(b *bytes.Buffer, n *treediff.Node, link string, at, width float64, depth int) {
 	name := shownName(n.Function)
 	if n.Mark == calltree.Truncated {
-		name += " (truncated)"
+		name += truncatedMark
 	}
-	box(b, name, name+"\n"+c.details(n), link+"&"+queryAt+"="+strconv.FormatUint(n.Path, 16), c.colour(n), at, width, depth)
+	box(b, withoutPackage(name), name+"\n"+c.details(n), link+"&"+queryAt+"="+strconv.FormatUint(n.Path, 16), c.colour(n), at, width, depth)
 }
+
+// withoutPackage is a Java method without its package: Cart.add of com.example.Cart.add. Other names are not changed.
+func withoutPackage(name string) string {
+	method := strings.LastIndexByte(strings.TrimSuffix(name, truncatedMark), '.')
+	if method <= 0 || strings.ContainsAny(name[:method], " :()#&*,") {
+		return name
+	}
+	return name[strings.LastIndexByte(name[:method], '.')+1:]
+}
+
+// truncatedMark ends the names of truncated calls.
+const truncatedMark = " (truncated)"
 
 // box draws a frame: a link with a rectangle, a text that is cut at its end, and a title.
 func box(b *bytes.Buffer, text, title, link, class string, at, width float64, depth int) {

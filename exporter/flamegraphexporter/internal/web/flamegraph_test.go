@@ -165,9 +165,9 @@ func TestAFlameGraphSaysWhatItLacks(t *testing.T) {
 	s.Missing = calltree.Missing{Classes: 3, First: "com.example.A"}
 	view := flameOf(t, serving(s), "")
 	require.Len(t, view.Missing, 2)
-	assert.Contains(t, view.Missing[0], "Classes that are missing, since the tracer could not instrument them: 3 (com.example.A, …)")
+	assert.Contains(t, view.Missing[0], "The tracer could not instrument some classes: 3 (com.example.A, …)")
 	assert.Contains(t, view.Missing[1], "(parent not seen)")
-	assert.Contains(t, textOf(t, page(t, serving(s), "/services/shop/ui/flamegraph")), "Classes that are missing")
+	assert.Contains(t, textOf(t, page(t, serving(s), "/services/shop/ui/flamegraph")), "could not instrument some classes")
 }
 
 // All frames are too narrow, because they are equal.

@@ -157,9 +157,8 @@ func (s *sorter) indexOf(key uint64) uint64 { return key & (1<<s.indexBits - 1) 
 
 const (
 	keyBits = 64
-	// maxDigitBits is the number of bits by which events are sorted at a time, at most. The counters of all digits fit into the
-	// fastest cache.
-	maxDigitBits = 13
+	// maxDigitBits is the number of bits by which events are sorted at a time, at most.
+	maxDigitBits = 11
 )
 
 // byDigit sorts by one digit, and keeps the order of equal ones.

@@ -6,7 +6,6 @@
 package treediff
 
 import (
-	"cmp"
 	"hash/fnv"
 	"slices"
 
@@ -130,6 +129,15 @@ func heaviestFirst(nodes []Node) []Node {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(w[b], w[a]), cmp.Compare(a, b)) })
+	// No weight is NaN, so comparisons of floats are enough..
+	slices.SortFunc(order, func(a, b int32) int {
+		switch x, y := w[a], w[b]; {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return int(a - b)
+	})
 	return calltree.PreOrder(nodes, order, func(n *Node) *int32 { return &n.Parent })
 }

@@ -96,7 +96,7 @@ func topSum(nodes []treediff.Node, w []float64) (sum float64) {
 // picture draws the merged tree with frames of these weights. The whole width stands for a weight. The wide frames are
 // drawn, at most mostFrames. A frame is a link to the page that shows it alone, and has all values in its title.
 func (c *comparison) picture(w []float64, whole float64) template.HTML {
-	least := max(whole*leastWidth, leastOf(w, mostFrames))
+	least := leastOf(w, whole*leastWidth, mostFrames)
 	starts := make([]float64, len(w)) // where the next child begins; first where the frame itself does
 	depths := make([]int, len(w))
 	top, deepest := 0.0, 0
@@ -128,14 +128,20 @@ func (c *comparison) picture(w []float64, whole float64) template.HTML {
 	return template.HTML(b.String()) // box escapes all texts
 }
 
-// leastOf returns the weight of the frame at a place in the order of weights; 0 if there are fewer.
-func leastOf(w []float64, place int) float64 {
-	if len(w) <= place {
-		return 0
+// leastOf returns the least weight of a frame that is drawn, so that at most so many are. It is not below a bound. Few frames
+// are as wide as the bound, so only these are sorted.
+func leastOf(w []float64, bound float64, most int) float64 {
+	var wide []float64
+	for _, weight := range w {
+		if weight >= bound {
+			wide = append(wide, weight)
+		}
 	}
-	sorted := slices.Clone(w)
-	slices.Sort(sorted)
-	return sorted[len(sorted)-place]
+	if len(wide) <= most {
+		return bound
+	}
+	slices.Sort(wide)
+	return wide[len(wide)-most]
 }
 
 // frame draws a node. The link leads to the page with all paths.

@@ -60,7 +60,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 		{
 			Entry: mapping.RuleEvent{Event: "sched_switch", KeyFields: []string{"next_tid"}, Except: map[string]any{"next_tid": 0}},
 			Exit:  mapping.RuleEvent{Event: "sched_switch", KeyFields: []string{"prev_tid"}},
-			Name:  "on CPU {next_comm}", Lane: mapping.LaneCPU,
+			Name:  "on CPU {next_comm}", Lane: mapping.LaneCPU, KeyIsThread: true,
 		},
 		{
 			Entry: event("syscall_entry_*"), Exit: event("syscall_exit_*"), Outermost: true, Attributes: []string{"*"}, ErrorField: "ret",

@@ -506,8 +506,13 @@ func (x *expected) finish(s *spanSeen, h happening) {
 	}
 }
 
-// begin begins a span of a thread. Its process is the one that was known when the thread had no open span.
+// begin begins a span of a thread.
 func (x *expected) begin(kind, name string, tid int, h happening) {
+	x.open[kind][tid] = &spanSeen{name: name, start: h.at, tid: fmt.Sprint(tid), pid: x.ownerOf(tid)}
+}
+
+// ownerOf returns the process of a thread that was known when the thread had no open span.
+func (x *expected) ownerOf(tid int) string {
 	idle := true
 	for _, of := range x.open {
 		idle = idle && of[tid] == nil
@@ -515,7 +520,7 @@ func (x *expected) begin(kind, name string, tid int, h happening) {
 	if idle {
 		x.owner[tid] = x.pids[tid]
 	}
-	x.open[kind][tid] = &spanSeen{name: name, start: h.at, tid: fmt.Sprint(tid), pid: x.owner[tid]}
+	return x.owner[tid]
 }
 
 func (x *expected) endOf(kind string, tid int, h happening) {
@@ -625,7 +630,7 @@ func (x *expected) switches(h happening) {
 		}
 	}
 	if to != 0 {
-		x.onCPU[h.cpu], x.onTID[h.cpu] = &spanSeen{name: "on CPU " + h.text("next_comm"), start: h.at, runs: fmt.Sprint(to)}, to
+		x.onCPU[h.cpu], x.onTID[h.cpu] = &spanSeen{name: "on CPU " + h.text("next_comm"), start: h.at, runs: fmt.Sprint(to), pid: x.ownerOf(to)}, to
 	}
 	x.runs[h.cpu], x.waits[from], x.waits[to] = to, true, false
 }
@@ -782,6 +787,104 @@ func TestAProcessThatExecutesAProgramIsAnotherOne(t *testing.T) {
 	assert.Equal(t, map[string]string{"execve": "unknown_service:bash bash", "read": "unknown_service:ls ls"}, services)
 }
 
+// timesOnCPUs returns the spans of the time on CPUs as texts, in the order of their begin.
+func timesOnCPUs(t *testing.T, b *bed) (times []string) {
+	t.Helper()
+	for _, of := range b.pipeline.paired(t) {
+		if name, ok := strings.CutPrefix(of.span.Name(), "on CPU "); ok {
+			from, to := of.span.StartTimestamp().AsTime().UnixNano()%second/tick, of.span.EndTimestamp().AsTime().UnixNano()%second/tick
+			resource, span := of.resource.Resource().Attributes(), of.span.Attributes()
+			text := fmt.Sprintf("%02d to %02d: %s %s of %s %s %s", from, to, name, textOf(span, "lttng.next_tid"),
+				textOf(resource, process.AttributeProcessID), textOf(resource, process.AttributeServiceName), textOf(span, "callbraid.truncated"))
+			times = append(times, strings.TrimSpace(text))
+		}
+	}
+	slices.Sort(times)
+	return times
+}
+
+// The time on a CPU belongs to the process of the thread. If that executes another program, the rest of the time belongs to
+// the new one.
+func TestTheTimeOnACPUIsThatOfTheProcess(t *testing.T) {
+	s := newKernelSession("time on a CPU", 2)
+	s.Class("syscall_entry_execve", "filename$")
+	s.Class("syscall_exit_execve", "ret")
+	s.Streams[0].
+		Event(at(1), "sched_switch", "swapper/0", 0, 0, "early", 5).
+		Event(at(2), "lttng_statedump_process_state", 5, 5, "early").
+		Event(at(3), "sched_process_fork", 5, "bash", 9, 9).
+		Event(at(4), "sched_switch", "early", 5, 1, "bash", 9).
+		Event(at(5), "syscall_entry_execve", "/usr/bin/ls").
+		Event(at(6), "sched_process_exec", "/usr/bin/ls", 9).
+		Event(at(7), "syscall_exit_execve", 0).
+		Event(at(8), "syscall_entry_read", 3, 4).
+		Event(at(9), "syscall_exit_read", 1).
+		Event(at(10), "sched_switch", "ls", 9, 0, "early", 5).
+		Event(at(15), "sched_switch", "early", 5, 1, "swapper/0", 0)
+	s.Streams[1].
+		Event(at(12), "sched_switch", "swapper/1", 0, 0, "ls", 9).
+		Event(at(13), "sched_process_exec", "/usr/bin/wc", 9).
+		Event(at(14), "sched_switch", "wc", 9, 1, "swapper/1", 0)
+	b := kernelBed(t, s)
+	assert.Equal(t, []string{
+		"01 to 04: early 5 of  unknown_service:kernel", // nothing has shown its process
+		"04 to 07: bash 9 of 9 unknown_service:bash",   // execve is a call of the former program
+		"07 to 10: bash 9 of 9 unknown_service:ls",
+		"10 to 15: early 5 of 5 unknown_service:early",
+		"12 to 13: ls 9 of 9 unknown_service:ls",
+		"13 to 14: ls 9 of 9 unknown_service:wc", // no trace of execve itself
+	}, timesOnCPUs(t, b))
+}
+
+func TestTheTimesOfAllThreadsOfAProcessAreOnOneLaneForEachCPU(t *testing.T) {
+	const threads, cpus = 50, 2
+	s := newKernelSession("many threads", cpus)
+	for i := range threads {
+		s.Streams[0].Event(at(1+i), "lttng_statedump_process_state", 100+i, 100, "web")
+	}
+	for i := range threads {
+		s.Streams[i%cpus].
+			Event(at(100+2*i), "sched_switch", "swapper", 0, 0, "web", 100+i).
+			Event(at(102+2*i), "sched_switch", "web", 100+i, 1, "swapper", 0)
+	}
+	b := kernelBed(t, s)
+	whole := 0
+	for _, text := range timesOnCPUs(t, b) {
+		if strings.HasSuffix(text, " of 100 unknown_service:web") {
+			whole++
+		}
+	}
+	assert.Equal(t, threads, whole)
+	lanes := map[uint64]int{}
+	for _, stream := range b.pipeline.streams(t) {
+		for _, e := range stream.events {
+			if e.lane >= callevent.LaneKey {
+				lanes[e.lane]++
+			}
+		}
+	}
+	assert.Len(t, lanes, cpus)
+}
+
+// A CPU runs one thread, so an entry without an exit before it ends where the trace shows that it has ended.
+func TestATimeOnACPUWithoutAnEndIsMarked(t *testing.T) {
+	s := newKernelSession("no end", 2)
+	s.Streams[0].
+		Event(at(1), "lttng_statedump_process_state", 5, 5, "a").
+		Event(at(2), "lttng_statedump_process_state", 6, 6, "b").
+		Event(at(3), "sched_switch", "swapper/0", 0, 0, "a", 5).
+		Event(at(4), "sched_switch", "b", 6, 1, "b", 6). // no switch from 5
+		Event(at(5), "sched_switch", "a", 5, 1, "a", 5).
+		Event(at(6), "sched_switch", "a", 5, 1, "swapper/0", 0).
+		Event(at(7), "sched_switch", "a", 5, 1, "swapper/0", 0)
+	s.Streams[1].Event(at(8), "sched_switch", "b", 6, 1, "swapper/1", 0) // another CPU
+	assert.Equal(t, []string{
+		"03 to 05: a 5 of 5 unknown_service:a mismatch",
+		"04 to 08: b 6 of 6 unknown_service:b ended",
+		"05 to 06: a 5 of 5 unknown_service:a",
+	}, timesOnCPUs(t, kernelBed(t, s)))
+}
+
 func TestAThreadThatExecutesAProgramBecomesTheFirstOfItsProcess(t *testing.T) {
 	for _, firstIsGone := range []bool{false, true} {
 		s := newKernelSession("exec of a thread", 2)
@@ -811,6 +914,11 @@ func TestAThreadThatExecutesAProgramBecomesTheFirstOfItsProcess(t *testing.T) {
 		assert.Equal(t, []spanSeen{{name: "execve", start: 4, truncated: true, pid: "9", tid: "10"}}, spansNamed(seen, "execve"))
 		assert.Equal(t, []spanSeen{{name: "read", start: 10, end: 11, pid: "9", tid: "9"}}, spansNamed(seen, "read"))
 		assert.Equal(t, []spanSeen{{name: "openat", start: 13, end: 14, tid: "10"}}, spansNamed(seen, "openat"), "another thread has the number")
+		want := []string{"03 to 08: bash 10 of 9 unknown_service:bash", "05 to 07: bash 9 of 9 unknown_service:bash", "08 to 12: bash 10 of 9 unknown_service:ls"}
+		if !firstIsGone {
+			want[1] = "05 to 08: bash 9 of 9 unknown_service:bash ended" // its last switch was not traced
+		}
+		assert.Subset(t, timesOnCPUs(t, b), want)
 		for _, of := range b.pipeline.paired(t) {
 			if of.span.Name() == "read" {
 				assert.Equal(t, "unknown_service:ls", textOf(of.resource.Resource().Attributes(), process.AttributeServiceName))

@@ -78,7 +78,7 @@ func (rules Rules) Parts(class *ctf.EventClass) (parts []RulePart) {
 	for i := range rules {
 		if text, ok := rules[i].Entry.match(class.Name); ok {
 			kind := callevent.KindEnter
-			if rules[i].Outermost {
+			if rules[i].Outermost || rules[i].KeyIsThread {
 				kind = callevent.KindEnterOutermost
 			}
 			parts = append(parts, rules[i].part(class, &rules[i].Entry, kind, text))
@@ -94,8 +94,8 @@ type RulePart struct {
 	// Kind is the kind of call event.
 	Kind callevent.Kind
 	Lane Lane
-	// UnlessRunning is that of the rule's event.
-	UnlessRunning bool
+	// KeyIsThread is that of the rule, UnlessRunning that of the rule's event.
+	KeyIsThread, UnlessRunning bool
 	// Lack is the reason why the events cannot be paired. It is nil if they can.
 	Lack *LackError
 
@@ -161,7 +161,8 @@ const (
 // part returns the end of the rule's calls that events of a class are. text is that for the * of their name.
 func (r *rule) part(class *ctf.EventClass, event *RuleEvent, kind callevent.Kind, text string) RulePart {
 	p := RulePart{
-		Rule: r.index, Kind: kind, Lane: r.lane(), UnlessRunning: event.UnlessRunning, event: event, nameless: r.Entry.Event,
+		Rule: r.index, Kind: kind, Lane: r.lane(), KeyIsThread: r.KeyIsThread, UnlessRunning: event.UnlessRunning,
+		event: event, nameless: r.Entry.Event,
 		cpu: numberAt(class, metadata.PacketContext, attributeCPU),
 	}
 	lack := func(setting, field string) {
@@ -174,7 +175,7 @@ func (r *rule) part(class *ctf.EventClass, event *RuleEvent, kind callevent.Kind
 	}
 	for _, path := range r.keysOf(event) {
 		key := scalarAt(class, path)
-		if key.field == nil || p.keyIsThread() && key.field.Kind == ctf.Text {
+		if key.field == nil || p.hasThreadKey() && key.field.Kind == ctf.Text {
 			lack("key_field", path)
 		}
 		p.keys = append(p.keys, key)
@@ -210,8 +211,10 @@ func (r *rule) part(class *ctf.EventClass, event *RuleEvent, kind callevent.Kind
 	return p
 }
 
-// keyIsThread reports whether the key is the number of a thread.
-func (p *RulePart) keyIsThread() bool { return p.Lane == LaneThread || p.UnlessRunning }
+// hasThreadKey reports whether the key is the number of a thread.
+func (p *RulePart) hasThreadKey() bool {
+	return p.Lane == LaneThread || p.KeyIsThread || p.UnlessRunning
+}
 
 // compileConditions sets the conditions of the event, in the order of their fields.
 func (p *RulePart) compileConditions(class *ctf.EventClass, lack func(setting, field string)) {

@@ -23,6 +23,9 @@ type CallRule struct {
 	NameField string `mapstructure:"name_field"`
 	// KeyFields are the fields whose values pair the events, if both events have them.
 	KeyFields []string `mapstructure:"key_field"`
+	// KeyIsThread is set if the key is the number of the thread that a CPU runs. In a trace of the kernel, the calls belong
+	// to the process of this thread.
+	KeyIsThread bool `mapstructure:"key_is_thread"`
 	// Lane is the owner of the stack of the calls. Empty: LaneKey with fields of a key, otherwise LaneThread.
 	Lane Lane `mapstructure:"lane"`
 	// Outermost is set if no other call of the lane can be open when a function is entered. Open calls end there,
@@ -180,6 +183,10 @@ func (r *CallRule) validateKeys() error {
 		return fmt.Errorf("lane is %s: set key_field", LaneKey)
 	case lane == LaneThread && len(entry) > 1:
 		return fmt.Errorf("lane is %s and the key has %d fields: name one field, with the number of the thread", LaneThread, len(entry))
+	case r.KeyIsThread && (lane != LaneCPU || len(entry) != 1):
+		return fmt.Errorf("key_is_thread is set: set lane to %s, and name one key field, with the number of the thread", LaneCPU)
+	case r.KeyIsThread && r.Entry.UnlessRunning:
+		return errors.New("key_is_thread and entry.unless_running are set: leave out one of them")
 	case r.Entry.UnlessRunning && len(entry) != 1:
 		return errors.New("entry.unless_running is set: name one key field, with the number of the thread")
 	case r.isOneEvent() && slices.Equal(entry, exit):

@@ -22,6 +22,8 @@ type kernel struct {
 	threads, idle map[int64]*kernelThread
 	// running is the thread on each CPU, or nil.
 	running []*kernelThread
+	// calls are those of rules with KeyIsThread.
+	calls cpuCalls
 	// latest is the thread that threadOf found last, or nil: a switch names the next thread several times.
 	latest *kernelThread
 	// epoch counts losses of events. The states of threads before a loss are not known after it.
@@ -288,6 +290,7 @@ func (k *kernel) takeOver(first *kernelThread, packet *ctf.Packet, cpu mapping.N
 	}
 	n, _ := cpu.Value(&packet.Values)
 	k.run(n, first)
+	k.calls.exchange(n, caller.ID(), first.ID())
 	return caller
 }
 
@@ -335,6 +338,7 @@ func (k *kernel) lose(isLong bool) {
 	}
 	k.epoch++
 	clear(k.running)
+	k.calls.end()
 	if isLong {
 		k.forget()
 	}
@@ -345,6 +349,7 @@ func (k *kernel) endCalls() {
 	if k == nil {
 		return
 	}
+	k.calls.end()
 	for _, threads := range []map[int64]*kernelThread{k.threads, k.idle} {
 		for _, thread := range threads {
 			thread.open = 0
@@ -368,7 +373,7 @@ func (k *kernel) held() int {
 	if k == nil {
 		return 0
 	}
-	return threadBytes*(len(k.threads)+len(k.idle)) + 8*cap(k.running)
+	return threadBytes*(len(k.threads)+len(k.idle)) + 8*cap(k.running) + k.calls.held()
 }
 
 // in returns the thread, without a state that it had before the last loss.

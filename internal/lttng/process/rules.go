@@ -90,6 +90,10 @@ func (t *Trace) readRule(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, pac
 		}
 		return
 	}
+	if r.KeyIsThread && t.kernel != nil {
+		t.readCPUCall(r, p, e, packet, nanos)
+		return
+	}
 	if r.HasKey() && (r.Lane == mapping.LaneThread || r.UnlessRunning) && t.kernel != nil {
 		tid, ok := r.Thread(e, packet)
 		if !ok {
@@ -155,8 +159,9 @@ func (t *Trace) ruleLane(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, pac
 	return t.lane(p, &e.Values, process)
 }
 
-// packRule packs an event of a rule. An exit without a function's name leaves the function that was entered last.
-func (t *Trace) packRule(r *mapping.RulePart, e *ctf.Event, packet *ctf.Packet, nanos int64, process *Process, l *lane) {
+// packRule packs an event of a rule, and returns the function's name, which is valid until the next one. An exit without
+// a function's name leaves the function that was entered last.
+func (t *Trace) packRule(r *mapping.RulePart, e *ctf.Event, packet *ctf.Packet, nanos int64, process *Process, l *lane) []byte {
 	kind := r.Kind
 	var details *callstream.Details
 	if r.HasDetails() {
@@ -170,11 +175,12 @@ func (t *Trace) packRule(r *mapping.RulePart, e *ctf.Event, packet *ctf.Packet, 
 	name, ok := r.AppendFunction(t.scratch[:0], e, packet)
 	if !ok {
 		process.pack(callevent.KindExitTop, nanos, nil, l, details)
-		return
+		return nil
 	}
 	t.reuse(name)
 	if details != nil && details.Failure != "" {
 		kind = callevent.KindFail
 	}
 	process.pack(kind, nanos, process.names.named(name), l, details)
+	return name
 }

@@ -190,9 +190,9 @@ func (t *Trace) ReadEvent(e *ctf.Event, packet *ctf.Packet, nanos int64) {
 	}
 	if p.Kernel.Kind != mapping.KernelNone {
 		t.kernel.follow(&p.Kernel, &e.Values, packet, p.CPU)
-		if thread := t.kernel.runningOn(packet, p.CPU); thread != nil && t.shared.makesNothing() {
-			t.ownerOf(thread, nanos) // the next events of the CPU may be unused
-		}
+	}
+	if t.kernel != nil {
+		t.settle(p, packet, nanos)
 	}
 }
 
@@ -236,7 +236,17 @@ func (t *Trace) ownerOf(thread *kernelThread, nanos int64) *Process {
 	thread.leave()
 	thread.owner, thread.settled, thread.open = p, true, 0
 	p.threads++
+	t.continueCPUCalls(thread, p, nanos)
 	return p
+}
+
+// settle finds the process of the thread that runs after an event. The thread may execute another program now. If
+// nothing is made of events, the next ones of the CPU may be unused.
+func (t *Trace) settle(p *mapping.Plan, packet *ctf.Packet, nanos int64) {
+	thread := t.kernel.runningOn(packet, p.CPU)
+	if thread != nil && (!thread.settled || p.Kernel.Kind != mapping.KernelNone && t.shared.makesNothing()) {
+		t.ownerOf(thread, nanos)
+	}
 }
 
 // machine returns the kernel itself: a process without a number.
@@ -254,6 +264,7 @@ func (t *Trace) processOfThread(thread *kernelThread, nanos int64) *Process {
 	key := Key{pid: thread.pid}
 	p := t.processes[key]
 	if p != nil && p.replaced {
+		t.divideCPUCalls(p, nanos)
 		p.end(callevent.CauseEnded)
 		t.remove(p)
 		p = nil
@@ -283,6 +294,7 @@ func (t *Trace) endThread(thread *kernelThread) {
 	p := thread.owner
 	thread.leave()
 	if p != nil && !p.removed && p.key != machineKey && p.threads == 0 {
+		t.divideCPUCalls(p, p.seen)
 		p.end(callevent.CauseEnded)
 		t.remove(p)
 	}

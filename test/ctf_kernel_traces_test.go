@@ -6,6 +6,7 @@ package test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -30,6 +31,11 @@ type interval struct{ start, end int64 }
 type kernelReference struct {
 	// complete are the calls by name and by thread or CPU.
 	complete map[string][]interval
+	// processes are those of threads, as far as the trace has shown them, and onOf those of the complete times on a CPU.
+	processes map[string]string
+	onOf      map[timeOnCPU]string
+	// programs are the times at which threads executed another program.
+	programs map[string][]int64
 	// runs is the thread that runs on a CPU, calls and off are the open calls of threads, on are those of CPUs.
 	runs     map[string]string
 	exits    map[string]bool
@@ -42,11 +48,20 @@ type kernelReference struct {
 type openCall struct {
 	name  string
 	start int64
+	// process is that of a time on a CPU.
+	process string
+}
+
+// timeOnCPU is a time that a CPU runs a thread.
+type timeOnCPU struct {
+	cpu, thread string
+	start       int64
 }
 
 func newKernelReference() *kernelReference {
 	return &kernelReference{
-		complete: map[string][]interval{}, runs: map[string]string{}, exits: map[string]bool{}, calls: map[string]openCall{},
+		complete: map[string][]interval{}, processes: map[string]string{}, onOf: map[timeOnCPU]string{}, programs: map[string][]int64{},
+		runs: map[string]string{}, exits: map[string]bool{}, calls: map[string]openCall{},
 		off: map[string]int64{}, on: map[string]openCall{}, handlers: map[string][]openCall{},
 	}
 }
@@ -83,11 +98,11 @@ func (k *kernelReference) step(e *printedEvent) {
 	}
 	cut := func(prefix string) (string, bool) { return strings.CutPrefix(e.name, prefix) }
 	if name, ok := cut("syscall_entry_"); ok {
-		k.calls[thread] = openCall{name, at}
+		k.calls[thread] = openCall{name: name, start: at}
 	} else if name, ok := cut("compat_syscall_entry_"); ok {
-		k.calls[thread] = openCall{"compat " + name, at}
+		k.calls[thread] = openCall{name: "compat " + name, start: at}
 	} else if name, ok := cut("sys_"); ok {
-		k.calls[thread] = openCall{name, at}
+		k.calls[thread] = openCall{name: name, start: at}
 	} else if name, ok := cut("syscall_exit_"); ok {
 		k.exitCall(thread, name, at)
 	} else if name, ok := cut("compat_syscall_exit_"); ok {
@@ -104,9 +119,15 @@ func (k *kernelReference) step(e *printedEvent) {
 		k.enter(cpu, "irq "+e.field("irq"), at)
 	case "handler_exit":
 		k.leave(cpu, "irq "+e.field("irq"), at)
+	case "sched_process_exec":
+		tid := cmp.Or(e.field("old_tid"), e.field("tid"))
+		k.programs[tid] = append(k.programs[tid], at)
 	case "sched_process_exit":
 		k.exits[e.field("tid")] = true
+	case "lttng_statedump_process_state":
+		k.processes[e.field("tid")] = e.field("pid")
 	case "sched_process_fork":
+		k.processes[e.field("child_tid")] = e.field("child_pid")
 		child := e.field("child_tid")
 		delete(k.calls, "thread "+child)
 		delete(k.off, "thread "+child)
@@ -124,7 +145,7 @@ func (k *kernelReference) exitCall(thread, name string, at int64) {
 }
 
 func (k *kernelReference) enter(cpu, name string, at int64) {
-	k.handlers[cpu] = append(k.handlers[cpu], openCall{name, at})
+	k.handlers[cpu] = append(k.handlers[cpu], openCall{name: name, start: at})
 }
 
 // leave ends the innermost handler of the name. Handlers above it have no end.
@@ -143,10 +164,11 @@ func (k *kernelReference) switchThread(cpu string, e *printedEvent, at int64) {
 	from, to := e.field("prev_tid"), e.field("next_tid")
 	if open, ok := k.on[cpu]; ok && k.runs[cpu] == from && from != "0" {
 		k.end(open.name, cpu, open.start, at)
+		k.onOf[timeOnCPU{cpu, from, open.start}] = open.process
 	}
 	delete(k.on, cpu)
 	if to != "0" {
-		k.on[cpu] = openCall{"on CPU " + e.field("next_comm"), at}
+		k.on[cpu] = openCall{"on CPU " + e.field("next_comm"), at, k.processes[to]}
 		if start, ok := k.off["thread "+to]; ok {
 			k.end("off CPU", "thread "+to, start, at)
 			delete(k.off, "thread "+to)
@@ -203,6 +225,7 @@ exporters: {file: %s}
 service: {pipelines: {traces: {receivers: [ctf_file], processors: [stack_pairing], exporters: [file]}}}
 `, dir, kernelRules(t), kit.FileExporter("spans.bin")))
 		got, truncated := map[string][]interval{}, 0
+		on := map[timeOnCPU]spanOnCPU{}
 		c.ReadTraces(t, "spans.bin", func(traces ptrace.Traces) {
 			for _, resource := range traces.ResourceSpans().All() {
 				for _, scope := range resource.ScopeSpans().All() {
@@ -215,12 +238,33 @@ service: {pipelines: {traces: {receivers: [ctf_file], processors: [stack_pairing
 							truncated++
 							continue
 						}
+						at := interval{int64(span.StartTimestamp()), int64(span.EndTimestamp())}
+						if strings.HasPrefix(span.Name(), "on CPU ") {
+							process := ""
+							if pid, ok := resource.Resource().Attributes().Get("process.pid"); ok {
+								process = pid.AsString()
+							}
+							on[timeOnCPU{owner, numberOf(span, "lttng.next_tid"), at.start}] = spanOnCPU{span.Name(), process, at}
+							continue
+						}
 						key := span.Name() + " of " + owner
-						got[key] = append(got[key], interval{int64(span.StartTimestamp()), int64(span.EndTimestamp())})
+						got[key] = append(got[key], at)
 					}
 				}
 			}
 		})
+		spans, divided := joinDivided(t, on, reference)
+		unknown := 0
+		for at, span := range spans {
+			key := span.name + " of " + at.cpu
+			got[key] = append(got[key], span.interval)
+			switch process := reference.processAt(at); {
+			case span.process == "":
+				unknown++
+			case span.process != process:
+				t.Errorf("%s: expected the process %s of the span %v, got %s", key, process, span.interval, span.process)
+			}
+		}
 		compared := 0
 		for key, want := range reference.complete {
 			compareIntervals(t, key, want, got[key])
@@ -231,28 +275,88 @@ service: {pipelines: {traces: {receivers: [ctf_file], processors: [stack_pairing
 				t.Errorf("expected no span %s, got %d", key, len(spans))
 			}
 		}
-		t.Logf("%d events, %d complete spans of the reference, %d truncated spans", len(printed.lines), compared, truncated)
+		t.Logf("%d events, %d complete spans of the reference, %d truncated spans; of %d times on a CPU, %d of an unknown process, %d divided",
+			len(printed.lines), compared, truncated, len(spans), unknown, divided)
 	})
+}
+
+// spanOnCPU is a span of a time on a CPU. process is empty if it is not known.
+type spanOnCPU struct {
+	name, process string
+	interval
+}
+
+// joinDivided joins the spans of a time on a CPU that is divided because the thread executes another program: the rest
+// belongs to the process of the new program.
+func joinDivided(t *testing.T, on map[timeOnCPU]spanOnCPU, k *kernelReference) (spans map[timeOnCPU]spanOnCPU, divided int) {
+	order := slices.SortedFunc(maps.Keys(on), func(a, b timeOnCPU) int {
+		return cmp.Or(strings.Compare(a.cpu, b.cpu), strings.Compare(a.thread, b.thread), cmp.Compare(a.start, b.start))
+	})
+	spans = map[timeOnCPU]spanOnCPU{}
+	var last timeOnCPU
+	for _, at := range order {
+		if at.cpu != last.cpu || at.thread != last.thread || at.start-spans[last].end > 1 || !k.dividesAt(at) {
+			spans[at], last = on[at], at
+			continue
+		}
+		joined := spans[last]
+		assert.Equal(t, joined.process, on[at].process, "thread %s at %d: both parts belong to programs of one process", at.thread, at.start)
+		joined.end = on[at].end
+		spans[last] = joined
+		divided++
+	}
+	return spans, divided
+}
+
+// dividesAt reports whether the thread begins with another program at the time: when its call of execve ends, or when it
+// executes the program if the trace has no such call.
+func (k *kernelReference) dividesAt(at timeOnCPU) bool {
+	for _, executed := range k.programs[at.thread] {
+		begins := executed
+		for _, call := range k.complete["execve of thread "+at.thread] {
+			if call.start <= executed && executed <= call.end {
+				begins = call.end
+			}
+		}
+		if isNear(begins, at.start) {
+			return true
+		}
+	}
+	return false
+}
+
+// processAt returns the process of a time on a CPU, or "" if it is not known.
+func (k *kernelReference) processAt(at timeOnCPU) string {
+	for moved := int64(0); moved <= maxMoved; moved++ {
+		if process, ok := k.onOf[timeOnCPU{at.cpu, at.thread, at.start - moved}]; ok {
+			return process
+		}
+	}
+	return ""
+}
+
+// numberOf returns the value of an attribute.
+func numberOf(span ptrace.Span, attribute string) string {
+	v, _ := span.Attributes().Get(attribute)
+	return strconv.FormatInt(v.Int(), 10)
 }
 
 // ownerOfKernelSpan returns the thread or the CPU of a span. compared is false for spans that the reference does not have.
 func ownerOfKernelSpan(span ptrace.Span) (owner string, compared bool) {
-	number := func(attribute string) string {
-		v, _ := span.Attributes().Get(attribute)
-		return strconv.FormatInt(v.Int(), 10)
-	}
 	switch rule, of, _ := strings.Cut(span.Name(), " "); {
 	case of == "" && !slices.Contains([]string{"preempted", "hrtimer"}, rule), rule == "off", rule == "compat":
 	case slices.Contains([]string{"on", "irq", "softirq"}, rule):
-		return "CPU " + number("lttng.cpu_id"), true
+		return "CPU " + numberOf(span, "lttng.cpu_id"), true
 	default:
 		return "", false
 	}
-	return "thread " + number("thread.id"), true
+	return "thread " + numberOf(span, "thread.id"), true
 }
 
 // maxMoved bounds the time by which pairing moves events, which it does to give each event a time of its own.
 const maxMoved = 1000
+
+func isNear(a, b int64) bool { return a-b <= maxMoved && b-a <= maxMoved }
 
 func compareIntervals(t *testing.T, key string, want, got []interval) {
 	t.Helper()
@@ -263,10 +367,8 @@ func compareIntervals(t *testing.T, key string, want, got []interval) {
 		return
 	}
 	for i := range want {
-		for _, moved := range []int64{got[i].start - want[i].start, got[i].end - want[i].end} {
-			if moved < -maxMoved || moved > maxMoved {
-				t.Errorf("%s: expected the span %v, got %v", key, want[i], got[i])
-			}
+		if !isNear(got[i].start, want[i].start) || !isNear(got[i].end, want[i].end) {
+			t.Errorf("%s: expected the span %v, got %v", key, want[i], got[i])
 		}
 	}
 }

@@ -76,6 +76,8 @@ var kernelClasses = map[string][]string{
 	"syscall_exit_futex":            {"ret"},
 	"syscall_entry_clone":           {"flags"},
 	"syscall_exit_clone":            {"ret"},
+	"syscall_entry_execve":          {"filename$"},
+	"syscall_exit_execve":           {"ret"},
 	"syscall_entry_exit_group":      {"status"},
 	"syscall_entry_rt_sigreturn":    {},
 }
@@ -220,8 +222,13 @@ type simulatedThread struct {
 	tid, pid int
 	comm     string
 	syscall  string
-	// begins is set for a child of clone that has not run yet.
-	begins, exits, ready, dead bool
+	// begins is set for a child of clone that has not run yet, executes for a thread that execve has given another program.
+	begins, executes, exits, ready, dead bool
+}
+
+// isOnly reports whether a thread is the first and the only one of its process, so that execve changes no numbers.
+func (s *simulated) isOnly(t *simulatedThread) bool {
+	return t.tid == t.pid && !slices.ContainsFunc(s.threads, func(o *simulatedThread) bool { return o != t && o.pid == t.pid && !o.dead })
 }
 
 func (s *simulated) emit(cpu int, class string, values ...any) {
@@ -376,8 +383,13 @@ func (s *simulated) run(n int, t *simulatedThread) {
 	case what < 15:
 		s.switchFrom(n, s.preempted())
 	case t.syscall == "":
-		t.syscall = []string{"read", "read", "openat", compatCall, "futex", "clone", "rt_sigreturn", "exit_group"}[s.r.IntN(7+s.r.IntN(2))]
+		t.syscall = []string{"read", "read", "openat", compatCall, "futex", "clone", "rt_sigreturn", "execve", "exit_group"}[s.r.IntN(8+s.r.IntN(2))]
+		if t.syscall == "execve" && !s.isOnly(t) {
+			t.syscall = "read"
+		}
 		switch t.syscall {
+		case "execve":
+			s.emit(n, "syscall_entry_execve", "/bin/ls")
 		case "read":
 			s.emit(n, "syscall_entry_read", 3, 4096)
 		case "openat":
@@ -395,6 +407,12 @@ func (s *simulated) run(n int, t *simulatedThread) {
 	case t.syscall == compatCall:
 		s.emit(n, "compat_syscall_exit_mmap2", 0)
 		t.syscall = ""
+	case t.syscall == "execve" && !t.executes && s.r.IntN(3) > 0:
+		t.executes, t.comm = true, fmt.Sprint("program", s.r.IntN(5))
+		s.emit(n, "sched_process_exec", "/bin/"+t.comm, t.tid)
+	case t.executes:
+		s.emit(n, "syscall_exit_execve", 0)
+		t.executes, t.syscall = false, ""
 	case t.syscall == "clone":
 		pid := t.pid
 		if s.r.IntN(2) == 0 {
@@ -448,27 +466,31 @@ func (s *simulated) switchFrom(n, state int) {
 // expected computes the spans of the events, slowly and in an obvious way: for each thread, CPU and request there is one
 // variable for each kind of span. It knows only what the events show.
 type expected struct {
-	spans   []spanSeen
-	runs    map[int]int
-	waits   map[int]bool
-	exits   map[int]bool
-	pids    map[int]string
-	owner   map[int]string
-	open    map[string]map[int]*spanSeen
-	onCPU   map[int]*spanSeen
-	onTID   map[int]int
-	irqs    map[int][]*spanSeen
-	request map[string]*spanSeen
+	spans []spanSeen
+	runs  map[int]int
+	waits map[int]bool
+	exits map[int]bool
+	// executed has the threads with another program, until the trace shows a moment without open calls of the thread.
+	executed map[int]bool
+	divided  int
+	pids     map[int]string
+	owner    map[int]string
+	open     map[string]map[int]*spanSeen
+	onCPU    map[int]*spanSeen
+	onTID    map[int]int
+	irqs     map[int][]*spanSeen
+	request  map[string]*spanSeen
 }
 
-func expectedSpans(events []happening) []spanSeen {
+func expectedSpans(events []happening) (spans []spanSeen, divided int) {
 	x := &expected{
-		runs: map[int]int{}, waits: map[int]bool{}, exits: map[int]bool{}, pids: map[int]string{}, owner: map[int]string{}, onCPU: map[int]*spanSeen{},
+		runs: map[int]int{}, waits: map[int]bool{}, exits: map[int]bool{}, executed: map[int]bool{}, pids: map[int]string{}, owner: map[int]string{}, onCPU: map[int]*spanSeen{},
 		onTID: map[int]int{}, irqs: map[int][]*spanSeen{}, request: map[string]*spanSeen{},
 		open: map[string]map[int]*spanSeen{"syscall": {}, "off CPU": {}, "waiting for a CPU": {}, "preempted": {}},
 	}
 	for _, h := range events {
 		x.step(h)
+		x.divide(h)
 	}
 	for _, of := range x.open {
 		for _, s := range of {
@@ -487,7 +509,7 @@ func expectedSpans(events []happening) []spanSeen {
 		x.truncate(s)
 	}
 	slices.SortFunc(x.spans, spanSeen.compare)
-	return x.spans
+	return x.spans, x.divided
 }
 
 func (x *expected) truncate(s *spanSeen) { x.truncateAt(s, 0) }
@@ -513,14 +535,37 @@ func (x *expected) begin(kind, name string, tid int, h happening) {
 
 // ownerOf returns the process of a thread that was known when the thread had no open span.
 func (x *expected) ownerOf(tid int) string {
-	idle := true
-	for _, of := range x.open {
-		idle = idle && of[tid] == nil
-	}
-	if idle {
+	if x.isIdle(tid) {
 		x.owner[tid] = x.pids[tid]
+		delete(x.executed, tid)
 	}
 	return x.owner[tid]
+}
+
+// isIdle reports whether no span of a thread is open.
+func (x *expected) isIdle(tid int) bool {
+	for _, of := range x.open {
+		if of[tid] != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// divide divides the time on the CPU of a known process whose thread runs another program after an event.
+func (x *expected) divide(h happening) {
+	tid := x.runs[h.cpu]
+	if !x.executed[tid] || !x.isIdle(tid) {
+		return
+	}
+	delete(x.executed, tid)
+	if s := x.onCPU[h.cpu]; s != nil && x.onTID[h.cpu] == tid && s.pid != "" {
+		rest := *s
+		x.finish(s, h)
+		rest.start = h.at
+		x.onCPU[h.cpu] = &rest
+		x.divided++
+	}
 }
 
 func (x *expected) endOf(kind string, tid int, h happening) {
@@ -567,6 +612,8 @@ func (x *expected) step(h happening) {
 	case "sched_process_fork":
 		x.pids[h.number("child_tid")] = fmt.Sprint(h.number("child_pid"))
 		x.waits[h.number("child_tid")] = true
+	case "sched_process_exec":
+		x.executed[h.number("tid")] = true
 	case "sched_process_exit":
 		x.exits[h.number("tid")] = true
 	case "sched_waking":
@@ -651,7 +698,7 @@ func (x *expected) interruptEnds(name string, h happening) {
 // begin in the middle of what happens.
 func TestKernelSpansAreThoseOfTheReference(t *testing.T) {
 	rules := shippedRules(t)
-	var total, whole int
+	var total, whole, divided int
 	for seed := range uint64(30) {
 		machine := simulate(seed, 1500)
 		events := machine.events[machine.r.IntN(100):]
@@ -660,7 +707,9 @@ func TestKernelSpansAreThoseOfTheReference(t *testing.T) {
 			s.Streams[h.cpu].Event(uint64(h.at*tick), h.class, h.values()...)
 		}
 		b := served(t, []*synthetic.Session{s}, func(_ *bed, c *Config) { c.CallRules = rules })
-		want, got := expectedSpans(events), b.pipeline.seen(t)
+		want, times := expectedSpans(events)
+		got := b.pipeline.seen(t)
+		divided += times
 		for i := range min(len(want), len(got)) {
 			require.Equal(t, want[i], got[i], "seed %d, span %d", seed, i)
 		}
@@ -672,9 +721,10 @@ func TestKernelSpansAreThoseOfTheReference(t *testing.T) {
 			}
 		}
 	}
-	t.Log(total, "spans,", whole, "failed system calls of known processes")
+	t.Log(total, "spans,", whole, "failed system calls of known processes,", divided, "divided times on a CPU")
 	assert.Greater(t, total, 5000)
 	assert.Greater(t, whole, 100)
+	assert.Greater(t, divided, 50)
 }
 
 // kernelBed serves a session to a receiver with the shipped rules.
@@ -759,8 +809,6 @@ func TestTheIdleThreadsOfCPUsAreDifferentThreads(t *testing.T) {
 
 func TestAProcessThatExecutesAProgramIsAnotherOne(t *testing.T) {
 	s := newKernelSession("exec", 1)
-	s.Class("syscall_entry_execve", "filename$")
-	s.Class("syscall_exit_execve", "ret")
 	s.Streams[0].
 		Event(at(1), "sched_process_fork", 7, "bash", 9, 9).
 		Event(at(2), "sched_switch", "bash", 7, 1, "bash", 9).
@@ -807,8 +855,6 @@ func timesOnCPUs(t *testing.T, b *bed) (times []string) {
 // the new one.
 func TestTheTimeOnACPUIsThatOfTheProcess(t *testing.T) {
 	s := newKernelSession("time on a CPU", 2)
-	s.Class("syscall_entry_execve", "filename$")
-	s.Class("syscall_exit_execve", "ret")
 	s.Streams[0].
 		Event(at(1), "sched_switch", "swapper/0", 0, 0, "early", 5).
 		Event(at(2), "lttng_statedump_process_state", 5, 5, "early").
@@ -885,11 +931,118 @@ func TestATimeOnACPUWithoutAnEndIsMarked(t *testing.T) {
 	}, timesOnCPUs(t, kernelBed(t, s)))
 }
 
+func TestATimeOnACPUWithLostEventsIsMarked(t *testing.T) {
+	s := newKernelSession("lost", 2)
+	s.Streams[0].
+		Event(at(1), "lttng_statedump_process_state", 5, 5, "a").
+		Event(at(2), "sched_switch", "swapper/0", 0, 0, "a", 5).
+		Packet(at(5))
+	s.Streams[0].Packets[1].Discarded = 9
+	s.Streams[0].
+		Event(at(6), "sched_switch", "a", 5, 1, "a", 5). // some events were lost before it, perhaps switches
+		Packet(at(7)).
+		Event(at(8), "sched_switch", "a", 5, 1, "a", 5).
+		Event(at(10), "sched_switch", "a", 5, 1, "swapper/0", 0)
+	s.Streams[0].Packets[2].Room = 1 << 12 // no events were discarded at its end
+	// A loss on one CPU is a loss for all.
+	s.Streams[1].
+		Event(at(3), "sched_switch", "swapper/1", 0, 0, "a", 5).
+		Event(at(9), "sched_switch", "a", 5, 1, "swapper/1", 0)
+	assert.Equal(t, []string{
+		"02 to 02: a 5 of 5 unknown_service:a discarded",
+		"08 to 10: a 5 of 5 unknown_service:a",
+	}, timesOnCPUs(t, kernelBed(t, s)))
+}
+
+// The thread has left its first CPU during the loss.
+func TestAProgramDoesNotContinueATimeOnACPUFromBeforeALoss(t *testing.T) {
+	s := newKernelSession("loss and exec", 2)
+	s.Streams[0].
+		Event(at(1), "lttng_statedump_process_state", 9, 9, "bash").
+		Event(at(2), "sched_switch", "swapper/0", 0, 0, "bash", 9).
+		Packet(at(5))
+	s.Streams[0].Packets[1].Discarded = 9
+	s.Streams[0].Event(at(6), "irq_softirq_entry", 3).Packet(at(7)).Event(at(8), "irq_softirq_exit", 3)
+	s.Streams[0].Packets[2].Room = 1 << 12 // no events were discarded at its end
+	s.Streams[1].
+		Event(at(11), "sched_switch", "swapper/1", 0, 0, "bash", 9).
+		Event(at(12), "sched_process_exec", "/usr/bin/ls", 9).
+		Event(at(14), "sched_switch", "ls", 9, 1, "swapper/1", 0)
+	assert.Equal(t, []string{
+		"02 to 02: bash 9 of 9 unknown_service:bash discarded",
+		"11 to 12: bash 9 of 9 unknown_service:bash",
+		"12 to 14: bash 9 of 9 unknown_service:ls",
+	}, timesOnCPUs(t, kernelBed(t, s)))
+}
+
+// Linux ends all other threads before it starts the program.
+func TestTheTimeOnACPUOfAnotherThreadEndsWhereAProgramIsExecuted(t *testing.T) {
+	for _, exitIsTraced := range []bool{true, false} {
+		s := newKernelSession("exec beside a thread", 2)
+		s.Streams[0].
+			Event(at(1), "lttng_statedump_process_state", 9, 9, "bash").
+			Event(at(2), "lttng_statedump_process_state", 10, 9, "bash").
+			Event(at(3), "sched_switch", "init", 1, 1, "bash", 9).
+			Event(at(5), "syscall_entry_execve", "/usr/bin/ls").
+			Event(at(7), "sched_process_exec", "/usr/bin/ls", 9).
+			Event(at(8), "syscall_exit_execve", 0).
+			Event(at(10), "sched_switch", "ls", 9, 1, "swapper/0", 0)
+		s.Streams[1].Event(at(4), "sched_switch", "init", 1, 1, "bash", 10)
+		if exitIsTraced {
+			s.Streams[1].Event(at(6), "sched_process_exit", "bash", 10)
+		}
+		s.Streams[1].
+			Event(at(9), "sched_switch", "bash", 10, 32, "other", 11).
+			Event(at(11), "sched_switch", "other", 11, 1, "swapper/1", 0)
+		assert.Equal(t, []string{
+			"03 to 08: bash 9 of 9 unknown_service:bash",
+			"04 to 08: bash 10 of 9 unknown_service:bash ended",
+			"08 to 10: bash 9 of 9 unknown_service:ls",
+			"09 to 11: other 11 of  unknown_service:kernel",
+		}, timesOnCPUs(t, kernelBed(t, s)))
+	}
+}
+
+func TestEachOfManyRulesHasItsTimesOnACPU(t *testing.T) {
+	const rules = 70 // more than the bits for open calls of a thread
+	s := newKernelSession("many rules", 1)
+	s.Streams[0].
+		Event(at(1), "lttng_statedump_process_state", 9, 9, "bash").
+		Event(at(2), "sched_switch", "swapper/0", 0, 0, "bash", 9).
+		Event(at(3), "sched_process_exec", "/usr/bin/ls", 9).
+		Event(at(4), "sched_switch", "ls", 9, 1, "swapper/0", 0)
+	all := make([]CallRule, 0, rules)
+	for i := range rules {
+		all = append(all, CallRule{
+			Entry: mapping.RuleEvent{Event: "sched_switch", KeyFields: []string{"next_tid"}, Except: map[string]any{"next_tid": 0}},
+			Exit:  mapping.RuleEvent{Event: "sched_switch", KeyFields: []string{"prev_tid"}},
+			Name:  fmt.Sprint("on CPU ", i), Lane: mapping.LaneCPU, KeyIsThread: true, Attributes: []string{"next_tid"},
+		})
+	}
+	want := make([]string, 0, 2*rules)
+	for i := range rules {
+		want = append(want, fmt.Sprintf("02 to 03: %d 9 of 9 unknown_service:bash", i), fmt.Sprintf("03 to 04: %d 9 of 9 unknown_service:ls", i))
+	}
+	assert.ElementsMatch(t, want, timesOnCPUs(t, kernelBed(t, s, all...)))
+}
+
+func TestTimesOnCPUsWithImpossibleNumbersAreCounted(t *testing.T) {
+	for _, cpu := range []uint64{1 << 14, 1 << 63} {
+		s := newKernelSession("impossible", 1)
+		s.Streams[0].CPU = cpu
+		s.Streams[0].
+			Event(at(1), "sched_switch", "swapper/0", 0, 0, "bash", 9).
+			Event(at(2), "sched_switch", "bash", 9, 1, "swapper/0", 0)
+		b := kernelBed(t, s)
+		assert.Empty(t, timesOnCPUs(t, b))
+		assert.EqualValues(t, 2, b.metric("receiver_lttng_live_call_events_dropped"))
+		assert.Equal(t, 1, b.said.FilterMessageSnippet("too high a number of the CPU").Len())
+	}
+}
+
 func TestAThreadThatExecutesAProgramBecomesTheFirstOfItsProcess(t *testing.T) {
 	for _, firstIsGone := range []bool{false, true} {
 		s := newKernelSession("exec of a thread", 2)
-		s.Class("syscall_entry_execve", "filename$")
-		s.Class("syscall_exit_execve", "ret")
 		s.Streams[0].
 			Event(at(1), "lttng_statedump_process_state", 9, 9, "bash").
 			Event(at(2), "lttng_statedump_process_state", 10, 9, "bash").

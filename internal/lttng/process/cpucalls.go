@@ -116,11 +116,16 @@ func (c *cpuCalls) held() int { return c.bytes + int(unsafe.Sizeof([]cpuCall{}))
 // readCPUCall packs an event of a rule with KeyIsThread.
 func (t *Trace) readCPUCall(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos int64) {
 	thread, hasThread := r.Thread(e, packet)
-	cpu, _ := r.CPU(packet)
-	call := t.kernel.calls.at(cpu, r.Rule)
-	if !hasThread || call == nil {
+	if !hasThread {
 		t.noKey++
 		t.shared.warnNoKey(p.Name)
+		return
+	}
+	cpu, _ := r.CPU(packet)
+	call := t.kernel.calls.at(cpu, r.Rule)
+	if call == nil {
+		t.noKey++
+		t.shared.warnNoCPU(cpu)
 		return
 	}
 	if r.IsExit() {
@@ -147,8 +152,8 @@ func (t *Trace) readCPUCall(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, 
 	t.kernel.calls.enter(call, process, thread, lane, name, attributes)
 }
 
-// divideCPUCalls ends the calls of a process on CPUs that the next process of their threads continues. The process ends
-// because one of its threads has executed another program; the others exit.
+// divideCPUCalls ends the call of a process on a CPU that the next process of the thread continues. The process ends
+// because this thread has executed another program, and so has the number of the process. All its other threads have ended.
 func (t *Trace) divideCPUCalls(p *Process, nanos int64) {
 	if !p.replaced || !p.calls.IsOpen() {
 		return
@@ -156,10 +161,7 @@ func (t *Trace) divideCPUCalls(p *Process, nanos int64) {
 	for _, calls := range t.kernel.calls.byCPU {
 		for i := range calls {
 			call := &calls[i]
-			if call.owner != p || call.divided {
-				continue
-			}
-			if thread := t.kernel.threads[call.thread]; thread != nil && !thread.exits {
+			if call.owner == p && call.thread == p.key.pid && !call.divided {
 				call.divided = true
 				t.kernel.calls.divided++
 				p.pack(callevent.KindExitTop, nanos, nil, p.lane(call.lane, nil), nil)

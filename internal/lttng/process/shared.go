@@ -139,6 +139,12 @@ func (s *shared) warnNoKey(event string) {
 	}
 }
 
+func (s *shared) warnNoCPU(cpu int64) {
+	if s.isFirst("no CPU") {
+		s.logger.Warn("Some events of a call rule have too high a number of the CPU, so they are counted and not paired", zap.Int64("cpu_id", cpu), zap.Int("max", maxCPUs-1))
+	}
+}
+
 func (s *shared) logCannotPack(err error) {
 	if since, due := s.cannotPack.Count(s.Now()); due {
 		s.logger.Error("Call events of a process cannot be packed", zap.Error(err), zap.Int("times_since_last_line", since))

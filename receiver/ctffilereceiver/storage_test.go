@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,31 +127,43 @@ func TestACollectorContinuesATraceOfTheKernel(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, kernelTrace(calls))
 	rule := mapping.CallRule{Entry: mapping.RuleEvent{Event: "syscall_entry_*"}, Exit: mapping.RuleEvent{Event: "syscall_exit_*"}, Outermost: true, Attributes: []string{"fd"}}
-	rules := func(_ *bed, c *Config) { c.CallRules = []mapping.CallRule{rule} }
-	// spans returns the spans by their argument, and the number of those that are cut at a restart.
-	spans := func(o *output) (whole map[int64]string, cut int) {
-		whole = map[int64]string{}
+	onCPU := mapping.CallRule{
+		Entry: mapping.RuleEvent{Event: "sched_switch", KeyFields: []string{"next_tid"}}, Exit: mapping.RuleEvent{Event: "sched_switch", KeyFields: []string{"prev_tid"}},
+		Name: "on CPU {next_comm}", Lane: mapping.LaneCPU, KeyIsThread: true,
+	}
+	rules := func(_ *bed, c *Config) { c.CallRules = []mapping.CallRule{rule, onCPU} }
+	// spans returns the spans by their argument, and the number of those that are cut at a restart. times are those on a
+	// CPU that are not cut.
+	spans := func(o *output) (whole map[int64]string, cut int, times map[string]bool) {
+		whole, times = map[int64]string{}, map[string]bool{}
 		for _, traces := range o.spans.AllTraces() {
 			for _, resource := range traces.ResourceSpans().All() {
 				for _, scope := range resource.ScopeSpans().All() {
 					for _, s := range scope.Spans().All() {
-						if _, truncated := s.Attributes().Get("callbraid.truncated"); truncated {
+						text := spanText(resource.Resource().Attributes().AsRaw(), withoutIDs(s))
+						_, truncated := s.Attributes().Get("callbraid.truncated")
+						switch isTime := strings.HasPrefix(s.Name(), "on CPU "); {
+						case isTime && !truncated:
+							times[text] = true
+						case isTime:
+						case truncated:
 							cut++
-							continue
+						default:
+							whole[number(t, s, "lttng.fd")] = text
 						}
-						whole[number(t, s, "lttng.fd")] = spanText(resource.Resource().Attributes().AsRaw(), withoutIDs(s))
 					}
 				}
 			}
 		}
-		return whole, cut
+		return whole, cut, times
 	}
 	var once output
 	pairing, finish := once.pairing(t)
 	readAll(t, dir, rules, func(b *bed, _ *Config) { b.Next.Traces = pairing })
 	finish()
-	want, _ := spans(&once)
+	want, _, allTimes := spans(&once)
 	require.Len(t, want, calls)
+	require.Len(t, allTimes, calls-2, "the trace ends with a call on each CPU")
 
 	var several output
 	pairing, finish = several.pairing(t)
@@ -169,13 +182,17 @@ func TestACollectorContinuesATraceOfTheKernel(t *testing.T) {
 	}
 	finish()
 	require.Greater(t, collectors, 2)
-	got, cut := spans(&several)
+	got, cut, times := spans(&several)
 	for fd, span := range got {
 		require.Equal(t, want[fd], span)
 	}
 	t.Log(collectors, "collectors,", len(got), "spans,", cut, "cut")
 	assert.Equal(t, calls, len(got)+cut, "each collector knows which threads run")
 	assert.LessOrEqual(t, cut, 2*collectors, "one call on each CPU")
+	for text := range times {
+		require.True(t, allTimes[text], text)
+	}
+	assert.GreaterOrEqual(t, len(times), len(allTimes)-2*collectors, "one time on each CPU")
 }
 
 // number returns a number in the attributes of a span.

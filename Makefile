@@ -31,6 +31,8 @@ BENCH_AGAINST ?=
 BEFORE ?= v0.158.0 v1.64.0
 # Modules that the distribution then lacks, because a module proxy does not have them at that version.
 BEFORE_WITHOUT ?= pprofextension
+# The Go vulnerability database, for `make vulnerabilities`, or a copy of it: file:///folder.
+VULNDB ?= https://vuln.go.dev
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages that may have several goroutines: their tests run under the race detector, which makes them many times slower, and so
@@ -280,9 +282,17 @@ check-release: ## Check that a tag, the version and the changelog agree (TAG=v0.
 set-version: ## Write a version into every file that has it, and its chapter into the changelog (TO=0.1.0)
 	@cd internal/tools && $(GO) run ./setversion -to '$(TO)' $(CURDIR) && $(GO) generate ./manifests
 
+# What govulncheck ends with if it found a vulnerability.
+FOUND := 3
+
 .PHONY: vulnerabilities
-vulnerabilities: $(TOOLS)/govulncheck ## Look for known vulnerabilities in code that the programs can reach (needs the Go vulnerability database)
-	@set -e; for module in . cmd; do (cd $$module && $(TOOLS)/govulncheck ./...); done
+vulnerabilities: $(TOOLS)/govulncheck build/.generated build-gateway/.generated ## Look for known vulnerabilities in code that the programs can reach (VULNDB=file:///copy/of/the/database)
+	@found=0; for module in . cmd build build-gateway; do \
+		echo "== govulncheck in $$module"; $(TOOLS)/govulncheck -db $(VULNDB) -C $$module ./... || case $$? in \
+		$(FOUND)) found=1;; \
+		*) echo "Nothing is known about vulnerabilities: govulncheck did not end its search. It needs the Go vulnerability database at $(VULNDB)."; \
+			echo "If this machine cannot reach it, name a folder with a copy of it: make vulnerabilities VULNDB=file:///folder"; exit 1;; esac; \
+	done; exit $$found
 
 .PHONY: package-test
 package-test: package ## Install the packages of linux/amd64 in a clean Debian and run them there (as root)

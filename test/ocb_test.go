@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -49,12 +50,20 @@ service: {pipelines: {traces: {receivers: [otlp], exporters: [otlp_http]}}}
 // profilesPipeline is one that only a collector with the project's converter, or with a flag, accepts.
 const profilesPipeline = "service: {pipelines: {profiles: {receivers: [otlp], exporters: [otlp_http]}}}"
 
+// ownComponent matches the line of one of the project's components.
+var ownComponent = regexp.MustCompile(`import: github\.com/callbraid/callbraid/\S+`)
+
 // With the steps of docs/ocb.md a custom collector makes spans of a program's calls, and accepts profiles.
 func TestACustomCollectorIsBuiltAndRunsByThePage(t *testing.T) {
 	t.Parallel()
 	blocks := yamlBlocks(t, "../docs/ocb.md")
 	require.Len(t, blocks, 7, "the manifest's lines, where the module is, the configuration's lines; limits of otlp; and two for basicauth and one for others, which can't be built here")
 	components, replaces, configuration := blocks[0], blocks[1], blocks[2]
+	distribution, err := os.ReadFile("../builder-config.yaml")
+	require.NoError(t, err)
+	for _, component := range ownComponent.FindAllString(string(distribution), -1) {
+		assert.Contains(t, components, component+"\n", "the page has the lines of all components")
+	}
 	var config collectorConfig
 	require.NoError(t, yaml.Unmarshal([]byte(configuration), &config))
 	for pipeline, p := range config.Service.Pipelines {

@@ -5,7 +5,7 @@ module github.com/callbraid/callbraid/cmd
 go 1.25.0
 
 require (
-	github.com/callbraid/callbraid v0.0.0
+	github.com/callbraid/callbraid v0.1.0
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/prometheus/client_golang v1.24.1
 	github.com/schollz/progressbar/v3 v3.19.0

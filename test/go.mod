@@ -5,7 +5,7 @@ module github.com/callbraid/callbraid/test
 go 1.25.0
 
 require (
-	github.com/callbraid/callbraid v0.0.0
+	github.com/callbraid/callbraid v0.1.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/compose-spec/compose-go/v2 v2.10.0

@@ -18,7 +18,7 @@ replace github.com/callbraid/callbraid => ../..
 
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
-	github.com/callbraid/callbraid v0.0.0
+	github.com/callbraid/callbraid v0.1.0
 	github.com/goreleaser/nfpm/v2 v2.45.2
 	github.com/grafana/grafana-foundation-sdk/go v0.0.22
 	github.com/package-url/packageurl-go v0.1.7

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/callbraid/callbraid/internal/bytefrog/sim/replay"
 	"github.com/callbraid/callbraid/internal/componentkit/figures"
 	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/test/kit"
@@ -232,15 +233,24 @@ func TestGoldenFilesOfTreeFormatsAreValid(t *testing.T) {
 	assertValid(t, "speedscope-file-format-schema.json", golden+"checkout.speedscope.json")
 }
 
-// collectsAWindow has a window collected while another build runs.
+// collectsAWindow has a window collected while other programs run.
 func collectsAWindow(t *testing.T, b *browser.Browser, site, endpoint string) {
 	b.Do(t, chromedp.Navigate(site+"/services/maven/"), chromedp.SetValue(chromedp.CSS("select[name=seconds]"), "5"))
-	played := make(chan struct{})
+	// Programs run one after the other at their own speed until the window is complete, so some of their calls are in it.
+	complete, played := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(played)
-		agent{endpoint: endpoint, capture: "shop"}.play(t.Context(), t)
+		for {
+			agent{endpoint: endpoint, capture: "shop", replay: replay.Options{Speed: 1}}.play(t.Context(), t)
+			select {
+			case <-complete:
+				return
+			default:
+			}
+		}
 	}()
 	b.Leave(t, click("button", "Collect from now on"))
+	close(complete)
 	<-played
 	assert.Equal(t, site+"/windows/1/", evaluate[string](t, b, `document.URL`))
 	assert.Contains(t, textOf(t, b, "body"), "A window of 5")
@@ -305,6 +315,7 @@ func comparesTheWindow(t *testing.T, b *browser.Browser, site string) {
 	for _, want := range []string{"Difference", "Before: maven", "After: maven, window 1", "Functions that differ most in calls", "(only before)"} {
 		assert.Contains(t, text, want)
 	}
+	assert.Regexp(t, `calls\s+[1-9][\d,]*\s+[1-9]`, text, "both have calls")
 	shown := evaluate[string](t, b, `document.URL`)
 	b.Picture(t, "compare")
 

@@ -212,6 +212,7 @@ func TestOnlyANewSignShowsThatTracingContinues(t *testing.T) {
 	s.Await("events", func() bool { return s.Counter("events") == 10 })
 	s.beat(bytefrog.ModeSuspended)
 	s.expectDone(going, "tracing goes on")
+	assert.Equal(t, "tracing", s.theirs.Snapshot().State, "before the heartbeat with that mode")
 }
 
 func TestOnlyANewHeartbeatShowsThatTheProgramContinues(t *testing.T) {

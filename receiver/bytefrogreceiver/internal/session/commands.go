@@ -213,6 +213,7 @@ func (c *commands) awaitTracing(ctx context.Context) (string, error) {
 	message := "tracing goes on"
 	err := c.await(ctx, notConfirmed+"traces again", func() bool {
 		if c.run.control.heartbeats.Load() > heartbeats && (c.run.control.lastMode() != bytefrog.ModeSuspended || c.run.stream.Received() > events) {
+			c.run.control.resumed()
 			return true
 		}
 		switch reasons := c.run.agent.Status().Reasons; {

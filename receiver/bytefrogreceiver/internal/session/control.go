@@ -55,8 +55,13 @@ func (c *control) heartbeat(m bytefrog.Heartbeat, heard time.Duration) (before b
 	return before
 }
 
-// lastMode returns the mode of the last heartbeat.
+// lastMode returns the mode of the last heartbeat, or tracing if newer events have arrived from an agent that was suspended.
 func (c *control) lastMode() bytefrog.Mode { return bytefrog.Mode(c.mode.Load()) }
+
+// resumed notes that events prove that the agent traces again: it sent its last heartbeat before it obeyed unsuspend.
+func (c *control) resumed() {
+	c.mode.CompareAndSwap(uint32(bytefrog.ModeSuspended), uint32(bytefrog.ModeTracing))
+}
 
 // controlPatience is how long a batch waits for the control connection. Its reader never waits, so
 // only the scheduler delays it.

@@ -71,8 +71,8 @@ func photograph(ctx context.Context, browser, address, file string, timeout time
 	}
 }
 
-// runBrowser runs the browser once. It ends when the picture is in the file. The picture is of the page as it was loaded: a
-// browser that waits for the page's measurement of slow functions, in virtual time, rarely ends at all.
+// runBrowser runs the browser once. It ends when the picture is in the file. The picture shows the page as the browser loaded
+// it. With virtual time the browser would wait for the measurement of slow functions, but some of these browsers never ended.
 func runBrowser(ctx context.Context, browser, address, file string) error {
 	profile, err := os.MkdirTemp("", "callbraid-demo-")
 	if err != nil {

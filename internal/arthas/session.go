@@ -719,7 +719,8 @@ func (j *Job) reason() End {
 	case j.asked:
 		return End{Reason: EndInterrupted, Message: j.status.message}
 	}
-	if j.limit > 0 {
+	// A job with the largest limit does not reach it: another client has interrupted it.
+	if j.limit > 0 && j.limit < int64(MaxLimit) {
 		j.session.loss.Results += max(0, j.limit-j.received)
 	}
 	return End{Reason: EndFinished, Message: j.status.message}

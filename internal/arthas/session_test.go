@@ -245,6 +245,18 @@ func TestACommandThatMatchesNoMethodFails(t *testing.T) {
 	assert.EqualValues(t, -1, failed.Code)
 }
 
+func TestAJobThatAnotherClientInterruptsHasLostNoResults(t *testing.T) {
+	b := newBed(t)
+	s := b.open()
+	j := b.start(s, arthas.TraceCommand{Target: target(t, "demo.Shop", "buy"), Limit: arthas.MaxLimit})
+	other, err := b.client.Join(context.Background(), s.ID())
+	require.NoError(t, err)
+	require.NoError(t, other.Interrupt(context.Background()))
+	_, end := b.untilEnd(j)
+	assert.Equal(t, arthas.EndFinished, end.Reason, "the server reports the same status as for a job that ended by itself")
+	assert.Zero(t, s.Loss().Results)
+}
+
 func TestASessionHasOneJob(t *testing.T) {
 	b := newBed(t)
 	s := b.open()

@@ -50,8 +50,8 @@ receivers:
   bytefrog/hostile: {endpoint: %q}
   lttng_live/hostile: {endpoint: %q, reconnect: {initial_interval: 1s, max_interval: 1s}}
   rbkit/hostile: {servers: [{publish: %q}], reconnect: {initial_interval: 1s, max_interval: 1s}}
-  greys/hostile: {servers: [{endpoint: %q}], protocol: console, monitors: [{class: "*", method: "*", cycle: 1s}], traces: [{class: "*", method: "*", limit: -1}], reconnect: {initial_interval: 1s, max_interval: 1s}}
-  arthas/hostile: {servers: [{endpoint: "http://%s"}], monitors: [{class: "*", method: "*", cycle: 1s, max_classes: 5000}], traces: [{class: "*", method: "*", limit: -1, max_classes: 5000}], profiles: {period: 5s}, reconnect: {initial_interval: 1s, max_interval: 1s}}
+  greys/hostile: {servers: [{endpoint: %q}], protocol: console, monitors: [{class: "*", method: "*", cycle: 5s}], traces: [{class: "*", method: "*", limit: -1}], reconnect: {initial_interval: 1s, max_interval: 1s}}
+  arthas/hostile: {servers: [{endpoint: "http://%s"}], monitors: [{class: "*", method: "*", cycle: 5s, max_classes: 5000}], traces: [{class: "*", method: "*", limit: -1, max_classes: 5000}], profiles: {period: 5s}, reconnect: {initial_interval: 1s, max_interval: 1s}}
   otlp/hostile: {protocols: {grpc: {endpoint: %q, max_recv_msg_size_mib: 2}, http: {endpoint: %q, max_request_body_size: 2097152}}}
 processors:
   memory_limiter: {check_interval: 1s, limit_mib: 1024, spike_limit_mib: 256}

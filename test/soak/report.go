@@ -34,6 +34,9 @@ var summed = []string{"summed", "summed_killed"}
 
 const ofSummed = `receiver="bytefrog/summed`
 
+// ofHostile is the label of the receiver of Bytefrog that only attackers use.
+const ofHostile = `receiver="bytefrog/hostile"`
+
 // forged is the service of the attackers' forged batches. Batches without a service have the empty
 // one.
 const forged = "forged"
@@ -76,6 +79,7 @@ func (s *soak) balances() []balance {
 		},
 		{
 			what: "events of Bytefrog's programs", sent: written, delivered: received,
+			atMost: counts{{"in bytes discarded after the end of runs", discarded(look) / eventSize}},
 			// A program that is killed may not have counted its last written buffers.
 			more: (s.killed.lives.Load() + s.summedKilled.lives.Load()) * dataConnections * (8 << 10) / eventSize,
 		},
@@ -231,7 +235,14 @@ func (s *soak) happened() counts {
 // shed returns the number of runs of programs that ended because memory was full.
 func shed(look kit.Look) int64 {
 	const runsShed = "otelcol_receiver_bytefrog_runs_shed"
-	return int64(look.Sum(runsShed) - look.Sum(runsShed, `receiver="bytefrog/hostile"`))
+	return int64(look.Sum(runsShed) - look.Sum(runsShed, ofHostile))
+}
+
+// discarded returns the bytes of programs that arrived after the end of their runs, for example of runs that ended because
+// memory was full. Receivers read and discard them, because a program hangs if nobody reads what its agent sends.
+func discarded(look kit.Look) int64 {
+	const bytesDiscarded = "otelcol_receiver_bytefrog_bytes_discarded"
+	return int64(look.Sum(bytesDiscarded) - look.Sum(bytesDiscarded, ofHostile))
 }
 
 func sum(by map[string]int64) (n int64) {

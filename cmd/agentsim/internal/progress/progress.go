@@ -21,6 +21,8 @@ import (
 const (
 	barInterval  = 100 * time.Millisecond
 	lineInterval = 2 * time.Second
+	// stillLines: a number that does not change has a line only each so many intervals.
+	stillLines = 5
 )
 
 // Progress shows a growing number of items.
@@ -75,13 +77,16 @@ func (p *Progress) Start(sample func() uint64) {
 		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
 		var last uint64
-		for {
+		for still := 0; ; {
 			select {
 			case <-p.done:
 				return
 			case <-ticker.C:
 				now := sample()
-				p.show(now, float64(now-last)/interval.Seconds())
+				if still++; now != last || p.bar != nil || still == stillLines {
+					p.show(now, float64(now-last)/interval.Seconds())
+					still = 0
+				}
 				last = now
 			}
 		}

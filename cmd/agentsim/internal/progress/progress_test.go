@@ -6,9 +6,12 @@ package progress_test
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,4 +47,29 @@ func TestProgressOutsideATerminalIsPlainLines(t *testing.T) {
 		assert.True(t, strings.HasPrefix(string(line[:n]), want), string(line[:n]))
 		assert.NotContains(t, string(line[:n]), "\r")
 	}
+}
+
+func TestANumberThatDoesNotChangeHasFewLines(t *testing.T) {
+	out, err := os.Create(filepath.Join(t.TempDir(), "lines"))
+	require.NoError(t, err)
+	defer out.Close()
+	synctest.Test(t, func(t *testing.T) {
+		p := progress.New(out, "counted", "calls", 1000)
+		begin := time.Now()
+		p.Start(func() uint64 {
+			if time.Since(begin) < 3*time.Second {
+				return 250
+			}
+			return 500
+		})
+		time.Sleep(25 * time.Second)
+		p.Stop()
+	})
+	lines, err := os.ReadFile(out.Name())
+	require.NoError(t, err)
+	assert.Equal(t, `counted: 250 of 1,000 calls (25%), 125/s
+counted: 500 of 1,000 calls (50%), 125/s
+counted: 500 of 1,000 calls (50%), 0/s
+counted: 500 of 1,000 calls (50%), 0/s
+`, string(lines))
 }

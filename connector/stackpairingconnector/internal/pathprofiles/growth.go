@@ -4,6 +4,7 @@
 package pathprofiles
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -295,6 +296,7 @@ func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
 		nodes := max(0, min(len(i.Grown), g.room()/bytesOfNode, g.settings.MaxPaths))
 		g.nodes = slices.Grow(g.nodes, nodes)
 		g.nodeAt.Reserve(nodes)
+		g.reserveFunctions(max(0, min(len(i.Functions), nodes)))
 	}
 	g.places = append(g.places, make([]place, max(0, len(i.Paths)-len(g.places)))...)
 	g.labels = append(g.labels, make([]label, max(0, len(i.Functions)-len(g.labels)))...)
@@ -313,6 +315,19 @@ func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
 			g.folded[full] += grown.Calls
 		}
 	}
+}
+
+// reserveFunctions makes room for n functions and their names, unless there are functions.
+func (g *Growth) reserveFunctions(n int) {
+	if len(g.functionAt) > 0 {
+		return
+	}
+	g.functionAt = make(map[callevent.Function]uint32, n)
+	g.functions = slices.Grow(g.functions, n)
+	texts := make(map[string]uint32, len(g.textAt)+n)
+	maps.Copy(texts, g.textAt)
+	g.textAt = texts
+	g.texts = slices.Grow(g.texts, n)
 }
 
 // placeOf returns the place of a path of the increment. It finds those of its callers first.

@@ -15,8 +15,14 @@ import (
 
 // kinds are the types of the profiles of an origin.
 var kinds = [...]struct{ name, unit uint32 }{
-	{textCalls, textCount}, {textErrors, textCount}, {textWall, textNanoseconds},
+	kindCalls: {textCalls, textCount}, kindErrors: {textErrors, textCount}, kindWall: {textWall, textNanoseconds},
 }
+
+const (
+	kindCalls = iota
+	kindErrors
+	kindWall
+)
 
 // Messages returns the profiles of the interval between two times. It makes each message when the
 // caller asks for it.
@@ -116,6 +122,24 @@ func (w *writer) begin() {
 	}
 	w.tables = w.message.Dictionary()
 	profiletables.Begin(w.tables)
+	w.reserve()
+}
+
+// The least bytes of a stack with its sample, and of a function with its location and its name, as protobuf.
+const (
+	leastStack    = 16
+	leastFunction = 32
+)
+
+// reserve makes room in the tables for as many stacks and functions as the message can have.
+func (w *writer) reserve() {
+	most := w.growth.settings.MaxMessageBytes
+	stacks := min(len(w.growth.nodes), most/leastStack)
+	functions := min(len(w.growth.functions), most/leastFunction)
+	w.tables.StackTable().EnsureCapacity(stacks)
+	w.tables.FunctionTable().EnsureCapacity(functions)
+	w.tables.LocationTable().EnsureCapacity(functions)
+	w.tables.StringTable().EnsureCapacity(functions)
 }
 
 // cleared returns n zeros, in the memory of s if it has room.
@@ -155,7 +179,7 @@ func (w *writer) append(of *samples, s *sample) {
 
 // profiled are the values of a sample in the order of kinds.
 func (s *sample) profiled() [len(kinds)]int64 {
-	return [...]int64{int64(s.values.Calls), int64(s.values.Errors), s.values.Self}
+	return [...]int64{kindCalls: int64(s.values.Calls), kindErrors: int64(s.values.Errors), kindWall: s.values.Self}
 }
 
 func (w *writer) beginOrigin(of *samples) {
@@ -170,6 +194,10 @@ func (w *writer) beginOrigin(of *samples) {
 	for i := range w.kinds {
 		w.kinds[i] = pprofile.NewProfile()
 	}
+	// Nearly all samples have calls and time, and few have errors.
+	samples := min(len(of.all), w.growth.settings.MaxMessageBytes/leastStack)
+	w.kinds[kindCalls].Samples().EnsureCapacity(samples)
+	w.kinds[kindWall].Samples().EnsureCapacity(samples)
 }
 
 // endOrigin writes the profiles of the last origin that have samples.

@@ -67,7 +67,7 @@ exporters:
     sending_queue: {storage: file_storage, sizer: bytes, queue_size: 16777216, block_on_overflow: true, num_consumers: 4}
     retry_on_failure: {initial_interval: 100ms, max_interval: 1s, max_elapsed_time: 0s}
   flame_graph: {endpoint: %q, max_nodes: 100000, max_pending: 50000}
-  prometheus: {endpoint: %q, metric_expiration: 30s}
+  prometheus: {endpoint: %q, metric_expiration: 30s, middlewares: [{id: memory_budget}]}
 service:
   extensions: [health_check, pprof, file_storage, memory_budget]
   pipelines:

@@ -133,7 +133,9 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 		p.metrics.answered = p.sums.noteAnswered
 		p.sums.folded = folded(p.telemetry.ConnectorStackPairingFoldedCalls, p.set.Logger)
 		set.Sums = p.sums
-		set.SumSettings = &callsum.Settings{Paths: profiles, ByThread: p.cfg.Profiles.ByThread, MaxPaths: int64(p.cfg.Profiles.MaxPaths)}
+		set.SumSettings = &callsum.Settings{
+			Paths: profiles, PathsOnly: !metrics, ByThread: p.cfg.Profiles.ByThread, MaxPaths: int64(p.cfg.Profiles.MaxPaths),
+		}
 	}
 	if p.traces == nil {
 		set.Next = &ignored{p.telemetry}

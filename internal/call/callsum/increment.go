@@ -19,7 +19,7 @@ type Increment struct {
 	Lanes      []callevent.Lane
 
 	// ByFunction has an entry for each function, and for each function with an exception that
-	// left it, if a call of it ended.
+	// left it, if a call of it ended. It is empty if only paths are summed.
 	ByFunction []FunctionSum
 
 	// Paths are the call paths that the stream knows. A parent stands before its children, and
@@ -28,6 +28,9 @@ type Increment struct {
 	Paths []Path
 	Grown []PathGrowth
 }
+
+// IsEmpty reports whether no call ended since the increment before.
+func (i *Increment) IsEmpty() bool { return len(i.ByFunction) == 0 && len(i.Grown) == 0 }
 
 // FunctionSum is the sum of the calls of a function that ended in one way.
 type FunctionSum struct {

@@ -9,6 +9,8 @@ import "sync/atomic"
 type Settings struct {
 	// Paths: calls are summed by call path too.
 	Paths bool
+	// PathsOnly: calls are not summed by function.
+	PathsOnly bool
 	// ByThread: the calls of each lane have paths of their own.
 	ByThread bool
 	// MaxPaths bounds the call paths of all streams together. A stream has at most half of those

@@ -74,13 +74,13 @@ func (s *Sums) Lane(known uint32, id uint64, name string) uint32 {
 // CountReturned counts a call that returned. Durations are in nanoseconds and above 0; callees
 // is the time of the call's callees.
 func (s *Sums) CountReturned(function, path uint32, duration, callees int64) {
-	s.count(s.of(function), duration)
+	s.countOf(function, duration)
 	s.countPath(path, 0, duration, callees)
 }
 
 // CountTruncated counts a call whose end was not seen.
 func (s *Sums) CountTruncated(function, path uint32, duration, callees int64) {
-	s.count(s.of(function), duration)
+	s.countOf(function, duration)
 	if s.settings.Paths {
 		path = s.paths.truncated(path)
 	}
@@ -89,12 +89,22 @@ func (s *Sums) CountTruncated(function, path uint32, duration, callees int64) {
 
 // CountUnwound counts a call that an exception left.
 func (s *Sums) CountUnwound(function, exception, path uint32, duration, callees int64) {
-	s.count(s.ofException(function, exception), duration)
+	s.calls++
+	if !s.settings.PathsOnly {
+		s.count(s.ofException(function, exception), duration)
+	}
 	s.countPath(path, 1, duration, callees)
 }
 
-func (s *Sums) count(sum *functionSum, duration int64) {
+// countOf counts a call of a function that no exception left.
+func (s *Sums) countOf(function uint32, duration int64) {
 	s.calls++
+	if !s.settings.PathsOnly {
+		s.count(s.of(function), duration)
+	}
+}
+
+func (s *Sums) count(sum *functionSum, duration int64) {
 	sum.calls++
 	sum.sum = added(sum.sum, duration)
 	s.histogramBytes += sum.histogram.add(duration)

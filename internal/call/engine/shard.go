@@ -147,7 +147,7 @@ func (s *stream) endSums(f *finished) {
 
 // takeSums moves the growth of the sums to f.
 func (s *stream) takeSums(f *finished) {
-	if inc := s.TakeSums(); len(inc.ByFunction) > 0 {
+	if inc := s.TakeSums(); !inc.IsEmpty() {
 		f.sums = append(f.sums, increment{s.origin, inc})
 	}
 }
@@ -395,7 +395,7 @@ func (sh *shard) takeSumsOf(id callevent.StreamID) (*origin, callsum.Increment) 
 	}
 	inc := s.TakeInterval()
 	sh.accounts.measure(s)
-	if len(inc.ByFunction) == 0 {
+	if inc.IsEmpty() {
 		return nil, inc
 	}
 	s.origin.sums.mu.Lock()

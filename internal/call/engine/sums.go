@@ -63,7 +63,7 @@ type increment struct {
 
 // deliver adds an increment that is not empty to the sums of its origin.
 func (i *increment) deliver() {
-	if len(i.ByFunction) == 0 {
+	if i.IsEmpty() {
 		return
 	}
 	s := i.of.sums

@@ -140,7 +140,7 @@ func (s *sums) end(lanes []lane, out *Output) {
 	if s.of == nil {
 		return
 	}
-	if last := s.take(lanes); len(last.ByFunction) > 0 {
+	if last := s.take(lanes); !last.IsEmpty() {
 		out.Sums = append(out.Sums, last)
 	}
 	s.of.Release()

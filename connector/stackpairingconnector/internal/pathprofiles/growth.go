@@ -141,13 +141,20 @@ type lane struct {
 }
 
 // node is a function below the node of its caller.
-type node struct{ parent, function uint32 }
+type node struct {
+	parent, function uint32
+	// owner is the number of the origin that first had a plain sample of the node, and sample that sample's number; 0: no
+	// origin had one. Mostly a node has one sample, and this is faster than a table.
+	owner, sample uint32
+}
 
 // samples are the samples of one origin.
 type samples struct {
 	origin *origin.Origin
+	// number is that of the origin: its index in Growth.origins plus 1.
+	number uint32
 	all    []sample
-	// at has, for each key of a sample, its index in all plus 1.
+	// at has, for each key of a sample that its node does not have, the sample's number: its index in all plus 1.
 	at keytable.Table
 	// nodes and functions count those that the origin was the first to need. bytes is their memory, with that of
 	// samples and lanes.
@@ -163,6 +170,9 @@ type sample struct {
 
 // key is the key of a node in nodeAt.
 func (n node) key() uint64 { return uint64(n.parent)<<32 | uint64(n.function) }
+
+// isPlain reports whether a sample is of no lane, and of calls whose end was seen.
+func (s *sample) isPlain() bool { return s.lane == 0 && !s.isTruncated }
 
 // key is the key of a sample among those of its origin. There are less than 1<<31 lanes: their bound is MaxPaths.
 func (s *sample) key() uint64 {
@@ -304,7 +314,7 @@ func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
 	to, fullOf := g.samplesOf(from)
 	grown := max(0, min(len(i.Grown), g.room()/bytesOfSample, g.settings.MaxPaths-g.samples))
 	to.all = slices.Grow(to.all, grown)
-	if len(to.all) == 0 {
+	if len(to.all) == 0 && len(i.Lanes) > 0 {
 		to.at.Reserve(grown)
 	}
 	for n := range i.Grown {
@@ -471,7 +481,7 @@ func (g *Growth) samplesOf(from *origin.Origin) (*samples, bound) {
 		s, _ := g.samplesOf(g.unnamed)
 		return s, full
 	}
-	s := &samples{origin: from}
+	s := &samples{origin: from, number: uint32(len(g.origins) + 1)}
 	g.origins = append(g.origins, s)
 	g.byKey[from.Key] = s
 	g.bytes += from.Bytes
@@ -481,22 +491,39 @@ func (g *Growth) samplesOf(from *origin.Origin) (*samples, bound) {
 // sample returns the sample of a place, or that of paths without room, and the bound that left no room.
 func (g *Growth) sample(of *samples, p place, isTruncated bool) (*sample, bound) {
 	made := sample{node: p.node, lane: p.lane, isTruncated: isTruncated}
-	at := of.at.Find(made.key())
+	at := g.find(of, &made)
 	if at == 0 {
 		if full := g.full(g.samples, len(of.all), bytesOfSample, of.bytes); full != noBound {
 			p.full = full
 			made = sample{node: g.furtherNode()}
-			at = of.at.Find(made.key())
+			at = g.find(of, &made)
 		}
 	}
 	if at == 0 {
 		of.all = append(of.all, made)
 		at = uint32(len(of.all))
-		of.at.Put(made.key(), at)
+		g.put(of, &made, at)
 		of.bytes += bytesOfSample
 		g.samples++
 	}
 	return &of.all[at-1], p.full
+}
+
+// find returns the number of a sample, or 0.
+func (g *Growth) find(of *samples, s *sample) uint32 {
+	if n := &g.nodes[s.node]; s.isPlain() && n.owner == of.number {
+		return n.sample
+	}
+	return of.at.Find(s.key())
+}
+
+// put adds the number of a sample, for find.
+func (g *Growth) put(of *samples, s *sample, number uint32) {
+	if n := &g.nodes[s.node]; s.isPlain() && n.owner == 0 {
+		n.owner, n.sample = of.number, number
+		return
+	}
+	of.at.Put(s.key(), number)
 }
 
 func (s *sample) add(v *callsum.PathValues) {
@@ -513,7 +540,7 @@ const (
 	bytesOfText     = 70
 	bytesOfFunction = 130
 	bytesOfLane     = 120
-	bytesOfNode     = 46
+	bytesOfNode     = 54
 	bytesOfSample   = 95
 	// bytesOfOrigin is with the sample of paths without room.
 	bytesOfOrigin = 160 + bytesOfSample

@@ -19,13 +19,13 @@ import (
 // A disconnected network gives no error: sent data is not acknowledged. If it is connected again in
 // time, only data of the meantime is lost.
 func TestBehindAGuardTheNetworkCanBeCutForAWhile(t *testing.T) {
-	p := &tidal{}
+	p := &tidal{pause: briefPause}
 	s := newTides(t, p)
 	endpoint := testkit.Address(t)
 	far := kit.NewFar(t, endpoint)
 	c := kit.Start(t, pipeline(endpoint, "", "reorder: {max_wait: 1m}, idle_timeout: 10m", toBackend(s.endpoint)))
 	// The time until it is connected again does not depend on the speed of the machine.
-	g, address := startGuard(t, far.Address, func(o *guard.Options) { o.Silence = testkit.Patience })
+	g, address := startGuard(t, far.Address, littleMemory, func(o *guard.Options) { o.Silence = testkit.Patience })
 	a, results := startTidal(t, address, p)
 	testkit.Eventually(t, "spans", func() (bool, string) { return s.whole() == 1, "" })
 	p.waited()
@@ -46,13 +46,13 @@ func TestBehindAGuardTheNetworkCanBeCutForAWhile(t *testing.T) {
 
 // A network that stays disconnected is the loss of a collector, and the trace continues at another.
 func TestBehindAGuardTheTraceContinuesAtAnotherCollectorWhenTheNetworkIsCut(t *testing.T) {
-	p := &tidal{}
+	p := &tidal{pause: briefPause}
 	s := newTides(t, p)
 	endpoint, elsewhere := testkit.Address(t), testkit.Address(t)
 	far := kit.NewFar(t, endpoint)
 	c := kit.Start(t, pipeline(endpoint, "", "", toBackend(s.endpoint)))
 	other := kit.Start(t, pipeline(elsewhere, "", "", toBackend(s.endpoint)))
-	g, address := startGuard(t, far.Address, func(o *guard.Options) {
+	g, address := startGuard(t, far.Address, littleMemory, func(o *guard.Options) {
 		o.Collectors = append(o.Collectors, elsewhere)
 		o.Silence = 3 * time.Second
 	})

@@ -83,7 +83,7 @@ func mustOrder(t testing.TB, client *api.Client, id, command string) api.Answer 
 // A program at full speed is suspended and continued, again and again. Exactly the calls that the
 // agent reported are exported.
 func TestSuspendingUnderFullLoadMakesNoWrongSpan(t *testing.T) {
-	const suspensions = 10
+	const suspensions = 5
 	endpoint := testkit.Address(t)
 	c, client := startControlled(t, "command_timeout: 25s", controlledPipeline(endpoint,
 		"agent: {data_connections: 3, heartbeat_interval: 100ms}", "reorder: {max_wait: 30s}", "file: "+kit.FileExporter("spans.bin")))

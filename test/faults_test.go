@@ -114,14 +114,14 @@ func awaitEvents(t testing.TB, a *bytefrogagent.Agent, n uint64) {
 // awaitStandstill waits until the agent has sent something and sends no more.
 func awaitStandstill(t testing.TB, a *bytefrogagent.Agent) {
 	t.Helper()
-	const looks = 50
-	last, same := uint64(0), 0
+	const still = 500 * time.Millisecond
+	last, since := uint64(0), time.Now()
 	testkit.Eventually(t, "the agent stands still", func() (bool, string) {
 		sent := a.Stats().Events
-		if same++; sent != last || sent == 0 {
-			last, same = sent, 0
+		if sent != last || sent == 0 {
+			last, since = sent, time.Now()
 		}
-		return same >= looks, fmt.Sprintf("%d events sent", sent)
+		return time.Since(since) >= still, fmt.Sprintf("%d events sent", sent)
 	})
 }
 

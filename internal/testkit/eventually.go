@@ -12,8 +12,9 @@ import (
 // long.
 const Patience = 2 * time.Minute
 
-// interval is the time between two checks of a condition of another process.
-const interval = 10 * time.Millisecond
+// The time between two checks of a condition grows from minInterval to maxInterval: it is a tenth of the wait until then. A check
+// may cost another process, or a browser, milliseconds of a processor.
+const minInterval, maxInterval = 10 * time.Millisecond, 50 * time.Millisecond
 
 // Eventually waits until met returns true. After Patience it fails the test with the last text of met.
 func Eventually(t testing.TB, what string, met func() (ok bool, got string)) {
@@ -26,9 +27,7 @@ func EventuallyWithin(t testing.TB, patience time.Duration, what string, met fun
 	t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
-	look := time.NewTicker(interval)
-	defer look.Stop()
-	for {
+	for began := time.Now(); ; {
 		ok, got := met()
 		if ok {
 			return
@@ -36,7 +35,7 @@ func EventuallyWithin(t testing.TB, patience time.Duration, what string, met fun
 		select {
 		case <-deadline.C:
 			t.Fatalf("expected within %v: %s; got: %s", patience, what, got)
-		case <-look.C:
+		case <-time.After(min(max(time.Since(began)/10, minInterval), maxInterval)):
 		}
 	}
 }

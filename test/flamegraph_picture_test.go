@@ -37,8 +37,10 @@ const (
 func awaitPicture(t testing.TB, b *browser.Browser) {
 	t.Helper()
 	testkit.Eventually(t, "a flame graph is drawn", func() (bool, string) {
-		isDrawn := evaluate[bool](t, b, `document.body.dataset.shown > 0 && `+frameLabels+`.some(text => text != '')`)
-		return isDrawn, evaluate[string](t, b, `document.body.innerText.slice(0, 1000)`) + strings.Join(b.Errors(), "\n")
+		if evaluate[bool](t, b, `document.body.dataset.shown > 0 && `+frameLabels+`.some(text => text != '')`) {
+			return true, ""
+		}
+		return false, evaluate[string](t, b, `document.body.innerText.slice(0, 1000)`) + strings.Join(b.Errors(), "\n")
 	})
 }
 

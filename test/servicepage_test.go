@@ -42,7 +42,7 @@ func TestThePageOfAServiceAnswersTheFirstQuestions(t *testing.T) {
 	b.Do(t, chromedp.Navigate(site))
 	assert.Contains(t, textOf(t, b, "body"), "have arrived yet")
 	markPage(t, b)
-	program, err := load.New(load.Options{Rate: 5000, Exceptions: 0.05})
+	program, err := load.New(load.Options{Rate: 1000, Exceptions: 0.05})
 	require.NoError(t, err)
 	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: testkit.Patience, StartTimeout: testkit.Patience}, program)
 	results := make(chan bytefrogagent.Result, 1)

@@ -219,7 +219,20 @@ func (b *Browser) Screenshot(t testing.TB, name string) {
 	if os.Getenv(screenshots) == "" {
 		return
 	}
-	Save(t, name, Get(t, b, chromedp.CaptureScreenshot()))
+	Save(t, name, b.capture(t))
+}
+
+// capture returns a picture of the window, compressed fast and not well.
+func (b *Browser) capture(t testing.TB) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	fast := true
+	picture, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{FromSurface: &fast, OptimizeForSpeed: &fast})
+	if err != nil {
+		t.Fatalf("the browser: %v", err)
+	}
+	return picture.Data
 }
 
 // Save saves a picture in that directory.

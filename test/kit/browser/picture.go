@@ -8,14 +8,13 @@ import (
 	"cmp"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 )
 
 // MaxPictureBytes is the largest size of a picture of the documentation.
@@ -28,7 +27,7 @@ const Pictures = "CALLBRAID_PICTURES"
 // the environment variable Pictures is set.
 func (b *Browser) Picture(t testing.TB, name string) {
 	t.Helper()
-	SavePicture(t, name, Get(t, b, chromedp.CaptureScreenshot()))
+	SavePicture(t, name, b.capture(t))
 }
 
 // SavePicture does the same with a picture that was taken.
@@ -58,10 +57,11 @@ func reduce(picture image.Image) *image.Paletted {
 	const most = 256
 	counts := map[color.RGBA]int{}
 	bounds := picture.Bounds()
-	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA) }
+	colours := image.NewRGBA(bounds)
+	draw.Draw(colours, bounds, picture, bounds.Min, draw.Src)
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			counts[at(x, y)]++
+			counts[colours.RGBAAt(x, y)]++
 		}
 	}
 	frequent := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int {
@@ -78,7 +78,7 @@ func reduce(picture image.Image) *image.Paletted {
 	reduced := image.NewPaletted(bounds, palette)
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			reduced.SetColorIndex(x, y, nearest[at(x, y)])
+			reduced.SetColorIndex(x, y, nearest[colours.RGBAAt(x, y)])
 		}
 	}
 	return reduced

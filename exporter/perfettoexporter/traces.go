@@ -166,19 +166,16 @@ func scalar(v pcommon.Value) string {
 // sort sorts the spans of a resource: callees before callers. Most senders have this order already.
 func (r *reader) sort(scopes ptrace.ScopeSpansSlice) {
 	r.spans = r.spans[:0]
-	sorted, byEnd := true, true
+	sorted, byEnd, latest := true, true, pcommon.Timestamp(0)
 	for _, ss := range scopes.All() {
 		scope := ss.Scope().Name()
 		for _, span := range ss.Spans().All() {
-			next := scopedSpan{span, scope}
-			if n := len(r.spans); n > 0 && sorted {
-				order := compareTimes(r.spans[n-1], next)
-				sorted = order < 0 || order == 0 && !calls(r.spans[n-1], next)
+			next, end := scopedSpan{span, scope}, span.EndTimestamp()
+			if n := len(r.spans); n > 0 && end <= latest {
+				byEnd = byEnd && end == latest
+				sorted = sorted && isInOrder(r.spans[n-1], next)
 			}
-			if n := len(r.spans); n > 0 && byEnd {
-				byEnd = r.spans[n-1].EndTimestamp() <= next.EndTimestamp()
-			}
-			r.spans = append(r.spans, next)
+			r.spans, latest = append(r.spans, next), end
 		}
 	}
 	if !byEnd {
@@ -187,6 +184,12 @@ func (r *reader) sort(scopes ptrace.ScopeSpansSlice) {
 	if !sorted {
 		sortEqualEnds(r.spans)
 	}
+}
+
+// isInOrder reports whether two spans need not be exchanged.
+func isInOrder(a, b scopedSpan) bool {
+	order := compareTimes(a, b)
+	return order < 0 || order == 0 && !calls(a, b)
 }
 
 // sortEqualEnds sorts the spans that end at the same time. All spans are in the order of their ends.

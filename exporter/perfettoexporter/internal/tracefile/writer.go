@@ -305,7 +305,7 @@ func (w *Writer) clearChunk() {
 	w.items, w.lastSlice, w.content = w.items[:1], 0, Content{}
 	w.bodies, w.interned, w.descriptors = w.bodies[:0], w.interned[:0], w.descriptors[:0]
 	for _, in := range []*interned{&w.names, &w.categories, &w.keys, &w.values} {
-		clear(in.ids)
+		in.clear()
 	}
 	clear(w.locations)
 	clear(w.recent)

@@ -283,16 +283,12 @@ func (w *Writer) Overlapping() int64 { return w.overlapping }
 
 // Record returns the chunk as a record for the file, and begins the next one. The record is valid until the next call.
 func (w *Writer) Record() ([]byte, error) {
-	w.encode()
 	w.compressed.Reset()
 	w.zlib.Reset(&w.compressed)
-	_, err := w.zlib.Write(w.packets)
-	if err == nil {
-		err = w.zlib.Close()
-	}
+	w.encode()
 	w.clearChunk()
-	if err != nil {
-		return nil, fmt.Errorf("compress %d bytes: %w", len(w.packets), err)
+	if err := w.zlib.Close(); err != nil {
+		return nil, fmt.Errorf("compress a chunk: %w", err)
 	}
 	b, packet := begin(append(w.record[:0], Start...), fieldPacket)
 	w.record = packet.end(appendBytes(b, fieldCompressedPackets, w.compressed.Bytes()))
@@ -319,7 +315,7 @@ var Start = string(func() []byte {
 	return packet.end(appendUint(b, fieldSequenceFlags, sequenceStateCleared))
 }())
 
-// encode writes the packets of the chunk: clock, interned data, descriptors, and groups of events by time. Readers sort events
+// encode compresses the packets of the chunk: clock, interned data, descriptors, and groups of events by time. Readers sort events
 // by time, so the file can have those of each busy track as a group. Repetitions are then closer together: files are smaller,
 // and compressed in less time. The first group has the events of all other tracks, each with its track.
 func (w *Writer) encode() {
@@ -330,13 +326,18 @@ func (w *Writer) encode() {
 	b = append(b, w.descriptors...)
 	w.items = append(w.items, item{offset: uint32(len(w.bodies))})
 	w.sorter.items = w.items
-	b = w.appendEvents(b, w.sorter.ofFew(w.used), true)
+	w.compress(w.appendEvents(b, w.sorter.ofFew(w.used), true))
 	for _, t := range w.used {
 		if t.isBusy() {
-			b = w.appendEvents(appendGroup(b, t.uuid), w.sorter.ofTrack(t), false)
+			w.compress(w.appendEvents(appendGroup(w.packets[:0], t.uuid), w.sorter.ofTrack(t), false))
 		}
 	}
-	w.packets = b
+}
+
+// compress compresses packets. An error is also that of the compressor's end.
+func (w *Writer) compress(packets []byte) {
+	w.packets = packets
+	_, _ = w.zlib.Write(packets)
 }
 
 // appendEvents appends the events of a group. The clock counts from the event before, and begins at 0. The time is last in a

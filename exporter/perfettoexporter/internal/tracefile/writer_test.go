@@ -5,7 +5,9 @@ package tracefile
 
 import (
 	"bytes"
+	"compress/zlib"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -237,9 +239,13 @@ func TestBusyTracksAreGroupsOfTheFile(t *testing.T) {
 				got = append(got, shape{s.Track.Thread.Name, s.Name, s.Start, end, parent})
 			}
 			require.ElementsMatch(t, want, got)
+			packets, err := zlib.NewReader(&f.compressed)
+			require.NoError(t, err)
+			content, err := io.ReadAll(packets)
+			require.NoError(t, err)
 			groups := 0
 			for _, track := range f.tracks.all {
-				groups += bytes.Count(f.packets, appendGroup(nil, track.uuid))
+				groups += bytes.Count(content, appendGroup(nil, track.uuid))
 			}
 			assert.Equal(t, busy, groups)
 			assert.Len(t, f.sorter.few, 3*quiet)

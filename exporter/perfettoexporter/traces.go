@@ -98,6 +98,8 @@ type reader struct {
 	id       tracefile.ProcessID
 	process  *tracefile.Process
 	spans    []scopedSpan
+	// facts are those of the current span.
+	facts facts
 	// invalid counts items with times that readers do not accept, and uncounted values of further counters.
 	invalid, uncounted int
 }
@@ -140,6 +142,7 @@ func (r *reader) isValid(time pcommon.Timestamp) bool {
 // forget lets the memory of a message be freed.
 func (r *reader) forget() {
 	clear(r.spans)
+	r.facts = facts{}
 	r.resource, r.process = pcommon.Resource{}, nil
 }
 
@@ -166,27 +169,40 @@ func scalar(v pcommon.Value) string {
 // sort sorts the spans of a resource: callees before callers. Most senders have this order already.
 func (r *reader) sort(scopes ptrace.ScopeSpansSlice) {
 	r.spans = r.spans[:0]
-	sorted, byEnd := true, true
+	byEnd, latest := true, pcommon.Timestamp(0)
+	// The spans from here on end at the same time, and whether they are in order.
+	from, inOrder := 0, true
 	for _, ss := range scopes.All() {
 		scope := ss.Scope().Name()
 		for _, span := range ss.Spans().All() {
-			next := scopedSpan{span, scope}
-			if n := len(r.spans); n > 0 && sorted {
-				order := compareTimes(r.spans[n-1], next)
-				sorted = order < 0 || order == 0 && !calls(r.spans[n-1], next)
+			next, end, n := scopedSpan{span, scope}, span.EndTimestamp(), len(r.spans)
+			switch {
+			case n == 0 || end > latest:
+				if !inOrder {
+					sortEqualEnds(r.spans[from:])
+				}
+				from, inOrder = n, true
+			case end == latest:
+				inOrder = inOrder && isInOrder(r.spans[n-1], next)
+			default:
+				byEnd = false
 			}
-			if n := len(r.spans); n > 0 && byEnd {
-				byEnd = r.spans[n-1].EndTimestamp() <= next.EndTimestamp()
-			}
-			r.spans = append(r.spans, next)
+			r.spans, latest = append(r.spans, next), end
 		}
 	}
 	if !byEnd {
 		slices.SortStableFunc(r.spans, func(a, b scopedSpan) int { return cmp.Compare(a.EndTimestamp(), b.EndTimestamp()) })
+		from, inOrder = 0, false
 	}
-	if !sorted {
-		sortEqualEnds(r.spans)
+	if !inOrder {
+		sortEqualEnds(r.spans[from:])
 	}
+}
+
+// isInOrder reports whether two spans need not be exchanged.
+func isInOrder(a, b scopedSpan) bool {
+	order := compareTimes(a, b)
+	return order < 0 || order == 0 && !calls(a, b)
 }
 
 // sortEqualEnds sorts the spans that end at the same time. All spans are in the order of their ends.
@@ -242,7 +258,9 @@ type facts struct {
 	truncated, duplicate, hasFurther bool
 }
 
-func factsOf(span ptrace.Span) (f facts) {
+// read reads the facts of a span.
+func (f *facts) read(span ptrace.Span) {
+	*f = facts{}
 	for key, v := range span.Attributes().All() {
 		switch key {
 		case attributeThreadID:
@@ -264,12 +282,12 @@ func factsOf(span ptrace.Span) (f facts) {
 			f.hasFurther = true
 		}
 	}
-	return f
 }
 
 // read adds a span to the chunk.
 func (r *reader) read(span scopedSpan) {
-	f := factsOf(span.Span)
+	f := &r.facts
+	f.read(span.Span)
 	if f.duplicate {
 		return
 	}

@@ -38,10 +38,44 @@ type interned struct {
 	field protowire.Number
 	most  int
 	ids   map[string]uint64
+	// recent has some of them, by their last bytes, because most look-ups are for the same few strings.
+	recent [1 << recentBits]internedString
+}
+
+type internedString struct {
+	s  string
+	id uint64
+}
+
+// recentBits is the number of bits that number the recent strings.
+const recentBits = 9
+
+// placeOf returns where a string is among the recent ones.
+func placeOf(s string) uint64 {
+	const spread = 0x9e3779b97f4a7c15 // an odd number with about as many ones as zeros
+	tail := uint64(0)
+	for _, c := range []byte(s[max(0, len(s)-8):]) {
+		tail = tail<<8 | uint64(c)
+	}
+	return tail * spread >> (64 - recentBits)
+}
+
+// clear forgets all strings.
+func (in *interned) clear() {
+	clear(in.ids)
+	clear(in.recent[:])
 }
 
 // id returns the number of a string in the chunk, and appends its definition to the chunk's interned data if it is new.
 func (in *interned) id(data *[]byte, s string) uint64 {
+	recent := &in.recent[placeOf(s)]
+	if recent.id == 0 || recent.s != s {
+		*recent = internedString{s, in.lookUp(data, s)}
+	}
+	return recent.id
+}
+
+func (in *interned) lookUp(data *[]byte, s string) uint64 {
 	if id, ok := in.ids[s]; ok {
 		return id
 	}

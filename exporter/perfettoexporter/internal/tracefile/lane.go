@@ -72,14 +72,18 @@ func (l *lane) fit(x *interval, strict bool) (p place, ok bool) {
 // put occupies the time of a slice at its place. It returns how many more intervals there are.
 func (l *lane) put(x *interval, p place) int {
 	before := len(l.intervals)
-	if p.first == p.last {
-		l.intervals = slices.Insert(l.intervals, p.first, *x)
-		if len(l.intervals) > max(l.compactAt, leastCompacted) {
-			l.compact()
-		}
-	} else {
+	switch {
+	case p.first < p.last:
 		l.intervals[p.first] = *x
-		l.intervals = slices.Delete(l.intervals, p.first+1, p.last)
+		l.intervals = append(l.intervals[:p.first+1], l.intervals[p.last:]...)
+		return len(l.intervals) - before
+	case p.first == before:
+		l.intervals = append(l.intervals, *x)
+	default:
+		l.intervals = slices.Insert(l.intervals, p.first, *x)
+	}
+	if len(l.intervals) > max(l.compactAt, leastCompacted) {
+		l.compact()
 	}
 	return len(l.intervals) - before
 }

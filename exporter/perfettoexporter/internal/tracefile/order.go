@@ -5,30 +5,29 @@ package tracefile
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 )
 
-// kind is the kind of an event.
-type kind uint8
-
-const (
-	kindBegin kind = iota
-	kindInstant
-	kindEnd
-)
-
-// event is an event of a slice, whose message is at an offset of the chunk's bodies. A value and an instant without a
-// slice are as the begin of a slice without length.
-type event struct {
-	time         uint64
-	slice        uint32 // the number of the slice in the chunk, from 1: callers have higher ones
-	offset, size uint32
-	track        uint32
-	name         uint32 // the number of the name
-	kind         kind
-	position     position
+// item is a slice, an instant or a value of a chunk. Items have numbers from 1, in the order of their arrival, so callers
+// have higher ones than their callees. The message of an item is in the bodies of the chunk, from its offset to that of the
+// next item.
+type item struct {
+	start, end uint64 // equal for instants and values
+	offset     uint32
+	track      uint32
+	// before is the number of the item before it on the track, or 0: of slices the slice, of others the other one.
+	before uint32
+	// slice is the number of the slice that an instant is in. Others have their own number.
+	slice uint32
 }
+
+// event is an event of an item: twice the item's number, plus 1 for the end of a slice.
+type event uint32
+
+func beginOf(number uint32) event { return event(number << 1) }
+func endOf(number uint32) event   { return event(number<<1 | 1) }
+func (e event) isEnd() bool       { return e&1 != 0 }
+func (e event) number() uint32    { return uint32(e >> 1) }
 
 // position is where an event stands among those of the same time: the classes in their order.
 type position uint8
@@ -42,154 +41,128 @@ const (
 	beginning
 )
 
-// positionOf returns the position of an event of a slice.
-func positionOf(time, start, end uint64) position {
-	switch {
-	case start < time:
+// leastOfGroup is the number of events in a chunk from which on a track has a group of its own.
+const leastOfGroup = 64
+
+// sorter sorts the events of a chunk. It keeps its memory.
+type sorter struct {
+	items []item
+	// few are the events of the tracks that have no group.
+	few []event
+	// Of a track: events of slices and others, both together, and the begins for which the sorter has not found a place.
+	slices, others, merged, begins []event
+}
+
+// timeOf returns the time of an event.
+func (s *sorter) timeOf(e event) uint64 {
+	if it := &s.items[e.number()]; !e.isEnd() {
+		return it.start
+	} else {
+		return it.end
+	}
+}
+
+// sliceOf returns the number of the slice of an event. Instants and values without a slice are as slices without length.
+func (s *sorter) sliceOf(e event) uint32 { return s.items[e.number()].slice }
+
+// positionOf returns the position of an event at a time.
+func (s *sorter) positionOf(e event, time uint64) position {
+	switch in := &s.items[s.sliceOf(e)]; {
+	case in.start < time:
 		return begun
-	case start == end:
+	case in.start == in.end:
 		return empty
 	}
 	return beginning
 }
 
-// compareAtEqualTimes is the order of events of one time. In a chunk, callers have higher numbers than their callees. So
-// the inner slice ends first, and the outer slice begins first.
-func compareAtEqualTimes(a, b *event) int {
-	slices := cmp.Compare(a.slice, b.slice)
-	if a.position == beginning {
+// compare is the order of events in the file. At equal times, the inner slice ends first, and the outer slice begins first.
+func (s *sorter) compare(a, b event) int {
+	time := s.timeOf(a)
+	if order := cmp.Compare(time, s.timeOf(b)); order != 0 {
+		return order
+	}
+	at, slices := s.positionOf(a, time), cmp.Compare(s.sliceOf(a), s.sliceOf(b))
+	if at == beginning {
 		slices = -slices
 	}
-	return cmp.Or(cmp.Compare(a.position, b.position), slices, cmp.Compare(a.kind, b.kind))
+	return cmp.Or(cmp.Compare(at, s.positionOf(b, time)), slices, cmp.Compare(a&1, b&1), cmp.Compare(a, b))
 }
 
-// leastOfGroup is the number of events in a chunk from which on a track has a group of its own.
-const leastOfGroup = 64
+// ofFew returns the events of all tracks that have few, in their order. They are valid until the next call.
+func (s *sorter) ofFew(tracks []*track) []event {
+	s.few = s.few[:0]
+	for _, t := range tracks {
+		if !t.isBusy() {
+			s.few = append(s.few, s.ofTrack(t)...)
+		}
+	}
+	slices.SortFunc(s.few, s.compare)
+	return s.few
+}
 
-// sorter sorts the events of a chunk for the file. It keeps its memory.
+// ofTrack returns the events of a track in their order. They are valid until the next call.
+func (s *sorter) ofTrack(t *track) []event {
+	s.sortSlices(t.slices)
+	if t.others == 0 {
+		return s.slices
+	}
+	s.sortOthers(t.others)
+	s.merge()
+	return s.merged
+}
+
+// sortSlices sorts the events of slices, of which it gets the last one.
 //
-// A key is the place of an event in the file, and says which event it is: from the highest bits, the number of its group, its
-// time since the first event of the chunk, and its index.
-type sorter struct {
-	keys, other         []uint64
-	tracks              []*track
-	timeBits, indexBits int
-}
-
-// sort returns the events in the order of the file, as keys. Readers sort events by time, so the file can have those of each
-// busy track as a group. Repetitions are then closer together: files are smaller, and compressed in less time. All others are
-// group 0.
-//
-//  1. Each track with enough events gets a group. If times differ too much for a key, all events are in group 0.
-//  2. Keys are sorted by digits, the lowest first, because comparisons of so many events would take longer than their encoding.
-//  3. Events of the same group and time are brought into the order of nesting.
-func (s *sorter) sort(events []event, tracks []*track) []uint64 {
-	least, most := ^uint64(0), uint64(0)
-	for i := range events {
-		least, most = min(least, events[i].time), max(most, events[i].time)
-	}
-	s.timeBits, s.indexBits = bits.Len64(most-least), bits.Len(uint(len(events)))
-	s.keys = s.keys[:0]
-	if s.timeBits+s.indexBits > keyBits {
-		s.compare(events)
-		return s.keys
-	}
-	s.group(events, tracks)
-	differ := uint64(0)
-	for i := range events {
-		e := &events[i]
-		place := uint64(tracks[e.track-1].group)<<s.timeBits | (e.time - least)
-		differ |= place
-		s.keys = append(s.keys, place<<s.indexBits|uint64(i))
-	}
-	s.other = slices.Grow(s.other[:0], len(events))[:len(events)]
-	width := bits.Len64(differ)
-	digits := (width + maxDigitBits - 1) / maxDigitBits
-	for n := range digits {
-		from, to := width*n/digits, width*(n+1)/digits
-		s.byDigit(s.indexBits+from, to-from)
-	}
-	s.sortEqual(events)
-	return s.keys
-}
-
-// compare sorts events by comparing them. All are in group 0.
-func (s *sorter) compare(events []event) {
-	s.timeBits = keyBits
-	for i := range events {
-		s.keys = append(s.keys, uint64(i))
-	}
-	slices.SortFunc(s.keys, func(a, b uint64) int {
-		return cmp.Or(cmp.Compare(events[a].time, events[b].time), compareAtEqualTimes(&events[a], &events[b]))
-	})
-}
-
-// group gives each track of the events its group.
-func (s *sorter) group(events []event, tracks []*track) {
-	s.tracks = s.tracks[:0]
-	for i := range events {
-		t := tracks[events[i].track-1]
-		if t.events == 0 {
-			s.tracks = append(s.tracks, t)
+//  1. Callees arrive before callers. So from the last slice to the first, the events come from the last to the first, if each
+//     begin waits until the slices inside have their events.
+//  2. If slices arrived in another order, their events are sorted by comparing them, which takes longer.
+func (s *sorter) sortSlices(last uint32) {
+	s.slices, s.begins = s.slices[:0], s.begins[:0]
+	sorted, until := true, ^uint64(0)
+	for n := last; n != 0; n = s.items[n].before {
+		it := &s.items[n]
+		for len(s.begins) > 0 {
+			inner := s.begins[len(s.begins)-1]
+			start := s.items[inner.number()].start
+			if start < it.end {
+				break
+			}
+			s.slices, s.begins, until = append(s.slices, inner), s.begins[:len(s.begins)-1], start
 		}
-		t.events++
-	}
-	most := uint32(len(s.tracks))
-	if bits.Len32(most)+s.timeBits+s.indexBits > keyBits {
-		most = 0
-	}
-	groups := uint32(0)
-	for _, t := range s.tracks {
-		t.group = 0
-		if t.events >= leastOfGroup && groups < most {
-			groups++
-			t.group = groups
+		if it.end >= until && s.compare(endOf(n), s.slices[len(s.slices)-1]) > 0 {
+			sorted = false
 		}
-		t.events = 0
+		s.slices, s.begins, until = append(s.slices, endOf(n)), append(s.begins, beginOf(n)), it.end
+	}
+	slices.Reverse(s.begins)
+	s.slices = append(s.slices, s.begins...)
+	slices.Reverse(s.slices)
+	if !sorted {
+		slices.SortFunc(s.slices, s.compare)
 	}
 }
 
-// groupOf returns the group of an event.
-func (s *sorter) groupOf(key uint64) uint64 { return key >> s.timeBits >> s.indexBits }
-
-// indexOf returns the index of an event.
-func (s *sorter) indexOf(key uint64) uint64 { return key & (1<<s.indexBits - 1) }
-
-const (
-	keyBits = 64
-	// maxDigitBits is the number of bits by which events are sorted at a time, at most.
-	maxDigitBits = 11
-)
-
-// byDigit sorts by one digit, and keeps the order of equal ones.
-func (s *sorter) byDigit(shift, digitBits int) {
-	var room [1 << maxDigitBits]uint32
-	starts, mask := room[:1<<digitBits], uint64(1)<<digitBits-1
-	for _, key := range s.keys {
-		starts[key>>shift&mask]++
+// sortOthers sorts instants and values, of which it gets the last one.
+func (s *sorter) sortOthers(last uint32) {
+	s.others = s.others[:0]
+	for n := last; n != 0; n = s.items[n].before {
+		s.others = append(s.others, beginOf(n))
 	}
-	at := uint32(0)
-	for i, n := range starts {
-		starts[i] = at
-		at += n
-	}
-	for _, key := range s.keys {
-		to := &starts[key>>shift&mask]
-		s.other[*to] = key
-		*to++
-	}
-	s.keys, s.other = s.other, s.keys
+	slices.Reverse(s.others)
+	slices.SortFunc(s.others, s.compare)
 }
 
-func (s *sorter) sortEqual(events []event) {
-	for i := 0; i < len(s.keys); {
-		j := i + 1
-		for j < len(s.keys) && s.keys[j]>>s.indexBits == s.keys[i]>>s.indexBits {
-			j++
+// merge merges the events of slices and the others.
+func (s *sorter) merge() {
+	s.merged = s.merged[:0]
+	rest := s.slices
+	for _, e := range s.others {
+		n := 0
+		for n < len(rest) && s.compare(rest[n], e) < 0 {
+			n++
 		}
-		if j > i+1 {
-			slices.SortFunc(s.keys[i:j], func(a, b uint64) int { return compareAtEqualTimes(&events[s.indexOf(a)], &events[s.indexOf(b)]) })
-		}
-		i = j
+		s.merged, rest = append(append(s.merged, rest[:n]...), e), rest[n:]
 	}
+	s.merged = append(s.merged, rest...)
 }

@@ -45,9 +45,13 @@ type track struct {
 	name     string
 	// described is the number of the last chunk that has the descriptor.
 	described uint32
-	// events and group are for the sorter: the number of events in the chunk, and where these are in the file.
-	events, group uint32
+	// used is the number of the last chunk that has items of the track. These are the last slice, the last other item,
+	// and the number of events.
+	used, slices, others, events uint32
 }
+
+// isBusy reports whether the events of the track are a group of the chunk.
+func (t *track) isBusy() bool { return t.events >= leastOfGroup }
 
 const (
 	// leastSyntheticPID is above all numbers of Linux. Processes whose number is unknown or already in the file have

@@ -24,10 +24,10 @@ type Writer struct {
 	// overlapping counts the tracks for slices that do not fit into their thread's.
 	overlapping int64
 
-	// Of the current chunk: its events, their messages, interned data and descriptors. The number is that of the last
-	// slice, value or instant without a slice.
-	events      []event
-	number      uint32
+	// Of the current chunk: its items, whose numbers are their indexes, the tracks that have them, the messages of the items,
+	// interned data and descriptors. Item 0 is none.
+	items       []item
+	used        []*track
 	content     Content
 	bodies      []byte
 	interned    []byte
@@ -39,21 +39,16 @@ type Writer struct {
 	locations   locations
 	// recent has the latest location of each name, because most names have only one.
 	recent []locationID
-	// open is the event whose fields are being appended.
-	open event
-	last lastSlice
+	// name is the number of the last item's name.
+	name uint64
+	// lastSlice is the number of the latest slice.
+	lastSlice uint32
 
 	sorter     sorter
 	packets    []byte
 	compressed bytes.Buffer
 	zlib       *zlib.Writer
 	record     []byte
-}
-
-// lastSlice is the latest slice: its number, its track, and its time.
-type lastSlice struct {
-	number, track uint32
-	start, end    uint64
 }
 
 // NewWriter makes a writer for files with at most so many counters, and so many other tracks.
@@ -71,6 +66,7 @@ func NewWriter(maxTracks, maxCounters int) *Writer {
 		keys:        strings(fieldAnnotationNames, maxNameBytes),
 		values:      strings(fieldAnnotationValues, maxValueBytes),
 		locations:   locations{},
+		items:       make([]item, 1),
 		zlib:        compressor,
 	}
 }
@@ -98,29 +94,24 @@ const LatestTime = math.MaxInt64
 func (w *Writer) Begin(p *Process, t *Thread, s Slice) {
 	w.next()
 	w.content.Slices++
-	s.End = max(s.Start, s.End)
-	x := interval{start: s.Start, end: s.End, self: s.Self, parent: s.Parent, chunk: w.chunk}
-	on := w.trackOf(p, t, &x, s.Trace)
-	w.describe(on)
-	w.last = lastSlice{w.number, on.uuid, s.Start, s.End}
-	w.events = append(w.events, w.last.event(kindEnd, s.End))
-	w.openEvent(w.last.event(kindBegin, s.Start), typeSliceBegin, s.Name)
-}
-
-// event is an event of the slice.
-func (l *lastSlice) event(of kind, time uint64) event {
-	return event{time: time, slice: l.number, track: l.track, kind: of, position: positionOf(time, l.start, l.end)}
+	end := max(s.Start, s.End)
+	on := w.trackOf(p, t, &interval{start: s.Start, end: end, self: s.Self, parent: s.Parent, chunk: w.chunk}, s.Trace)
+	w.use(on)
+	w.lastSlice = uint32(len(w.items))
+	w.items = append(w.items, item{s.Start, end, uint32(len(w.bodies)), on.uuid, on.slices, w.lastSlice})
+	on.slices = w.lastSlice
+	on.events += 2
+	w.appendHead(typeSliceBegin, s.Name)
 }
 
 // Instant adds an instant in the last slice. If its time is outside, it is an instant of the process.
 func (w *Writer) Instant(p *Process, name string, time uint64) {
-	w.close()
-	in := w.last
-	if time < in.start || time > in.end {
-		w.describe(p.track)
-		in.start, in.end, in.track = time, time, p.uuid
+	on, in := p.track, uint32(len(w.items))
+	if last := &w.items[w.lastSlice]; w.lastSlice != 0 && last.start <= time && time <= last.end {
+		on, in = w.tracks.all[last.track-1], w.lastSlice
 	}
-	w.openEvent(in.event(kindInstant, time), typeInstant, name)
+	w.addOther(on, time, in)
+	w.appendHead(typeInstant, name)
 }
 
 // LogRecord adds an instant to the chunk: of a thread, or of a process without one.
@@ -131,8 +122,8 @@ func (w *Writer) LogRecord(p *Process, t *Thread, name string, time uint64) {
 	if t != nil {
 		on = t.lanes[0]
 	}
-	w.describe(on)
-	w.openEvent(w.alone(on, time, kindInstant), typeInstant, name)
+	w.addOther(on, time, uint32(len(w.items)))
+	w.appendHead(typeInstant, name)
 }
 
 // Int adds a value of a counter to the chunk.
@@ -150,41 +141,39 @@ func (w *Writer) Double(c *Counter, time uint64, v float64) {
 func (w *Writer) value(c *Counter, time uint64) {
 	w.next()
 	w.content.Values++
-	w.describe(c.track)
-	w.open = w.alone(c.track, time, kindBegin)
-	w.open.offset = uint32(len(w.bodies))
+	w.addOther(c.track, time, uint32(len(w.items)))
 	w.bodies = appendUint(w.bodies, fieldType, typeCounter)
 }
 
-// next closes the last event, and begins a slice, a value or an instant without a slice.
+// next begins a chunk with its first item.
 func (w *Writer) next() {
-	w.close()
-	if w.number == 0 {
+	if len(w.items) == 1 {
 		w.chunk++
 	}
-	w.number++
 }
 
-// alone is an event without a slice.
-func (w *Writer) alone(on *track, time uint64, of kind) event {
-	return event{time: time, slice: w.number, track: on.uuid, kind: of, position: empty}
-}
-
-func (w *Writer) openEvent(e event, eventType uint64, name string) {
-	id := w.names.id(&w.interned, name)
-	e.offset, e.name = uint32(len(w.bodies)), uint32(id)
-	w.open = e
-	w.bodies = appendUint(appendUint(w.bodies, fieldType, eventType), fieldNameIID, id)
-}
-
-// close ends the fields of the open event.
-func (w *Writer) close() {
-	if w.open.slice == 0 {
-		return
+// use lets the chunk have a track.
+func (w *Writer) use(t *track) {
+	w.describe(t)
+	if t.used != w.chunk {
+		t.used, t.slices, t.others, t.events = w.chunk, 0, 0, 0
+		w.used = append(w.used, t)
 	}
-	w.open.size = uint32(len(w.bodies)) - w.open.offset
-	w.events = append(w.events, w.open)
-	w.open = event{}
+}
+
+// addOther adds an instant or a value.
+func (w *Writer) addOther(on *track, time uint64, slice uint32) {
+	w.use(on)
+	number := uint32(len(w.items))
+	w.items = append(w.items, item{time, time, uint32(len(w.bodies)), on.uuid, on.others, slice})
+	on.others = number
+	on.events++
+}
+
+// appendHead appends the first fields of an item's message.
+func (w *Writer) appendHead(eventType byte, name string) {
+	w.name = w.names.id(&w.interned, name)
+	w.bodies = appendUint(append(w.bodies, fieldType<<3, eventType), fieldNameIID, w.name)
 }
 
 // describe adds the descriptors of a track and of its parents to the chunk, unless it has them.
@@ -208,27 +197,27 @@ func (w *Writer) describe(t *track) {
 	w.descriptors = packet.end(descriptor.end(t.describe(b)))
 }
 
-// Category adds a category to the open event.
+// Category adds a category to the last item.
 func (w *Writer) Category(name string) {
 	w.bodies = appendUint(w.bodies, fieldCategoryIID, w.categories.id(&w.interned, name))
 }
 
-// Location adds the place of the function to the open event.
+// Location adds the place of the function to the last item.
 func (w *Writer) Location(l Location) {
-	for len(w.recent) <= int(w.open.name) {
+	for len(w.recent) <= int(w.name) {
 		w.recent = append(w.recent, locationID{})
 	}
-	recent := &w.recent[w.open.name]
+	recent := &w.recent[w.name]
 	if recent.id == 0 || recent.Location != l {
 		*recent = locationID{l, w.locations.id(&w.interned, l)}
 	}
 	w.bodies = appendUint(w.bodies, fieldSourceLocationIID, recent.id)
 }
 
-// Flow connects the open event with all others of the same flow, in the order of their times.
+// Flow connects the last item with all others of the same flow, in the order of their times.
 func (w *Writer) Flow(id uint64) { w.bodies = appendFixed64(w.bodies, fieldFlowID, id) }
 
-// Annotate adds an annotation to the open event. The function appends the value.
+// Annotate adds an annotation to the last item. The function appends the value.
 func (w *Writer) Annotate(key string, value func(*Annotation)) {
 	b, annotation := begin(w.bodies, fieldDebugAnnotation)
 	w.bodies = appendUint(b, fieldAnnotationNameIID, w.keys.id(&w.interned, key))
@@ -280,7 +269,7 @@ const bytesOfEnd, bytesAround = 14, 12
 
 // Full reports whether the chunk has enough events.
 func (w *Writer) Full() bool {
-	return len(w.bodies)+len(w.interned)+len(w.events)*(bytesOfEnd+bytesAround)/2 >= chunkBytes
+	return len(w.bodies)+len(w.interned)+len(w.items)*bytesAround+w.content.Slices*bytesOfEnd >= chunkBytes
 }
 
 // Content returns the number of things in the chunk.
@@ -294,17 +283,12 @@ func (w *Writer) Overlapping() int64 { return w.overlapping }
 
 // Record returns the chunk as a record for the file, and begins the next one. The record is valid until the next call.
 func (w *Writer) Record() ([]byte, error) {
-	w.close()
-	w.encode()
 	w.compressed.Reset()
 	w.zlib.Reset(&w.compressed)
-	_, err := w.zlib.Write(w.packets)
-	if err == nil {
-		err = w.zlib.Close()
-	}
+	w.encode()
 	w.clearChunk()
-	if err != nil {
-		return nil, fmt.Errorf("compress %d bytes: %w", len(w.packets), err)
+	if err := w.zlib.Close(); err != nil {
+		return nil, fmt.Errorf("compress a chunk: %w", err)
 	}
 	b, packet := begin(append(w.record[:0], Start...), fieldPacket)
 	w.record = packet.end(appendBytes(b, fieldCompressedPackets, w.compressed.Bytes()))
@@ -312,10 +296,12 @@ func (w *Writer) Record() ([]byte, error) {
 }
 
 func (w *Writer) clearChunk() {
-	w.events, w.number, w.content = w.events[:0], 0, Content{}
+	clear(w.used)
+	w.used = w.used[:0]
+	w.items, w.lastSlice, w.content = w.items[:1], 0, Content{}
 	w.bodies, w.interned, w.descriptors = w.bodies[:0], w.interned[:0], w.descriptors[:0]
 	for _, in := range []*interned{&w.names, &w.categories, &w.keys, &w.values} {
-		clear(in.ids)
+		in.clear()
 	}
 	clear(w.locations)
 	clear(w.recent)
@@ -329,58 +315,74 @@ var Start = string(func() []byte {
 	return packet.end(appendUint(b, fieldSequenceFlags, sequenceStateCleared))
 }())
 
-// encode writes the packets of the chunk: clock, interned data, descriptors, and groups of events by time. The clock counts
-// from the event before, and begins at 0 in each group. Events of group 0 have their tracks. The others have the one of the
-// group.
+// encode compresses the packets of the chunk: clock, interned data, descriptors, and groups of events by time. Readers sort events
+// by time, so the file can have those of each busy track as a group. Repetitions are then closer together: files are smaller,
+// and compressed in less time. The first group has the events of all other tracks, each with its track.
 func (w *Writer) encode() {
 	b := appendGroup(w.packets[:0], 0)
 	b, packet := begin(b, fieldPacket)
 	b = appendUint(b, fieldSequenceID, sequence)
 	b = packet.end(appendBytes(b, fieldInternedData, w.interned))
 	b = append(b, w.descriptors...)
-	before, group := uint64(0), uint64(0)
-	for _, key := range w.sorter.sort(w.events, w.tracks.all) {
-		e := &w.events[w.sorter.indexOf(key)]
-		if g := w.sorter.groupOf(key); g != group {
-			b = appendGroup(b, e.track)
-			before, group = 0, g
+	w.items = append(w.items, item{offset: uint32(len(w.bodies))})
+	w.sorter.items = w.items
+	w.compress(w.appendEvents(b, w.sorter.ofFew(w.used), true))
+	for _, t := range w.used {
+		if t.isBusy() {
+			w.compress(w.appendEvents(appendGroup(w.packets[:0], t.uuid), w.sorter.ofTrack(t), false))
 		}
-		b = w.appendEvent(b, e, group == 0, e.time-before)
-		before = e.time
 	}
-	w.packets = b
 }
 
-// appendEvent appends the packet of an event. Its lengths are computed before, because most packets are small. The time is
-// last, so all that packets have in common is in one piece, which makes files smaller by 7%.
-func (w *Writer) appendEvent(b []byte, e *event, withTrack bool, delay uint64) []byte {
-	size := int(e.size)
-	if e.kind == kindEnd {
-		size = len(fieldsOfEnd)
+// compress compresses packets. An error is also that of the compressor's end.
+func (w *Writer) compress(packets []byte) {
+	w.packets = packets
+	_, _ = w.zlib.Write(packets)
+}
+
+// appendEvents appends the events of a group. The clock counts from the event before, and begins at 0. The time is last in a
+// packet, so all that packets have in common is in one piece, which makes files smaller by 7%.
+func (w *Writer) appendEvents(b []byte, events []event, withTrack bool) []byte {
+	before := uint64(0)
+	for _, e := range events {
+		it, next := &w.items[e.number()], &w.items[e.number()+1]
+		time, message := it.end, fieldsOfEnd
+		if !e.isEnd() {
+			time, message = it.start, w.bodies[it.offset:next.offset]
+		}
+		if withTrack || len(message) > maxShort {
+			b = appendLong(b, message, it.track, time-before)
+		} else {
+			b = appendShort(b, message, time-before)
+		}
+		before = time
 	}
-	if withTrack {
-		size += 1 + protowire.SizeVarint(uint64(e.track))
-	}
-	packet := 1 + protowire.SizeVarint(delay) + len(sequenceField) + 1 + protowire.SizeBytes(size)
-	b = appendVarint(append(b, fieldPacket<<3|byte(protowire.BytesType)), uint64(packet))
-	b = append(b, sequenceField...)
-	b = appendVarint(append(b, fieldTrackEvent<<3|byte(protowire.BytesType)), uint64(size))
-	if withTrack {
-		b = appendUint(b, fieldTrackUUID, uint64(e.track))
-	}
-	if e.kind == kindEnd {
-		b = append(b, fieldsOfEnd...)
-	} else {
-		b = append(b, w.bodies[e.offset:e.offset+e.size]...)
-	}
-	return appendVarint(append(b, fieldTimestamp<<3|byte(protowire.VarintType)), delay)
+	return b
+}
+
+// maxShort is the size of a message whose packet has a length of one byte in any case.
+const maxShort = 64
+
+// appendShort appends the packet of an event with a short message. Most are.
+func appendShort(b, message []byte, delay uint64) []byte {
+	size := byte(len(message))
+	b = append(b, fieldPacket<<3|byte(protowire.BytesType), size+5+byte(protowire.SizeVarint(delay)),
+		fieldSequenceID<<3, sequence, fieldTrackEvent<<3|byte(protowire.BytesType), size)
+	b = append(append(b, message...), fieldTimestamp<<3)
+	return appendVarint(b, delay)
+}
+
+// appendLong appends the packet of any event, with its track.
+func appendLong(b, message []byte, track uint32, delay uint64) []byte {
+	b, packet := begin(b, fieldPacket)
+	b = appendUint(b, fieldSequenceID, sequence)
+	b, fields := begin(b, fieldTrackEvent)
+	b = fields.end(append(appendUint(b, fieldTrackUUID, uint64(track)), message...))
+	return packet.end(appendUint(b, fieldTimestamp, delay))
 }
 
 // fieldsOfEnd are those of an event that ends a slice.
-var fieldsOfEnd = string([]byte{fieldType << 3, typeSliceEnd})
-
-// sequenceField is the field of a packet that names its sequence.
-var sequenceField = string([]byte{fieldSequenceID << 3, sequence})
+var fieldsOfEnd = []byte{fieldType << 3, typeSliceEnd}
 
 // appendGroup appends a packet that begins a group of events. It sets all clocks to 0: Unix time, which is the time of the
 // file, and the incremental clock. It lets the events have the incremental clock, and the track if it is not 0.

@@ -40,6 +40,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/engine"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/heapsize"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
@@ -700,11 +701,11 @@ func TestMetricsAndProfilesGoOnWhileTracesAreRefused(t *testing.T) {
 	assert.EqualValues(t, 10, b.sum("held_spans"))
 	assert.Zero(t, b.sum("refused_calls"))
 	to.traces.answerWith(nil)
-	require.Eventually(t, func() bool {
+	require.True(t, testkit.Happens(func() bool {
 		to.traces.mu.Lock()
 		defer to.traces.mu.Unlock()
 		return to.traces.spans == 10
-	}, time.Minute, 10*time.Millisecond, "the timers deliver held spans")
+	}), "the timers deliver held spans")
 	b.shut()
 }
 
@@ -753,12 +754,12 @@ func TestBlockedTracesDelayNeitherTheOtherStreamsNorTheShutdown(t *testing.T) {
 			<-blocked
 		}
 	}
-	require.Eventually(t, func() bool {
+	require.True(t, testkit.Happens(func() bool {
 		to.metrics.mu.Lock()
 		defer to.metrics.mu.Unlock()
 		all := to.metrics.calls()
 		return len(all) > 0 && all[len(all)-1]["f2"] == 1
-	}, 10*time.Second, 10*time.Millisecond)
+	}))
 	began := time.Now()
 	b.shut()
 	assert.Less(t, time.Since(began), 5*time.Second)
@@ -1029,11 +1030,11 @@ func TestTheIntervalSendsByItself(t *testing.T) {
 	for n := range uint64(50) {
 		b.handOver(whole(t, 1, "shop", "f", 2*n, 1, false))
 	}
-	require.Eventually(t, func() bool {
+	require.True(t, testkit.Happens(func() bool {
 		to.metrics.mu.Lock()
 		defer to.metrics.mu.Unlock()
 		return len(to.metrics.metrics) > 0
-	}, time.Minute, 10*time.Millisecond)
+	}))
 	b.shut()
 	assert.EqualValues(t, 50, samples(to.profiles.profiles))
 }
@@ -1069,11 +1070,11 @@ func TestManyStreamsThatEndWaitForAMessage(t *testing.T) {
 		s.Begin().Add(oneCall(), from)
 		waited.Store(true)
 	})
-	require.Eventually(t, func() bool {
+	require.True(t, testkit.Happens(func() bool {
 		s.arrivalsMu.Lock()
 		defer s.arrivalsMu.Unlock()
 		return len(s.arrivals) > mostArrivals
-	}, time.Minute, time.Millisecond)
+	}))
 	assert.False(t, waited.Load())
 	s.unlock()
 	group.Wait()

@@ -12,8 +12,38 @@ import (
 // long.
 const Patience = 2 * time.Minute
 
-// interval is the time between two checks of a condition of another process.
-const interval = 10 * time.Millisecond
+// The pause between two checks of a condition grows from the first to the longest. It is also a multiple of the time that a check
+// takes, so that a test that waits leaves the processors to others.
+const (
+	firstPause   = 500 * time.Microsecond
+	longestPause = 10 * time.Millisecond
+	perCheck     = 4
+)
+
+// longestWait is the part of the time between two checks that counts as waited. A machine that stood still for longer had no time to
+// fulfil the condition.
+const longestWait = 10 * longestPause
+
+// Happens reports whether a condition becomes true within Patience.
+func Happens(condition func() bool) bool { return happensWithin(Patience, condition) }
+
+func happensWithin(patience time.Duration, condition func() bool) bool {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	began := time.Now()
+	for next := firstPause; ; next = min(next*3/2, longestPause) {
+		<-pause.C
+		at := time.Now()
+		if condition() {
+			return true
+		}
+		if patience -= min(at.Sub(began), longestWait); patience < 0 {
+			return false
+		}
+		began = at
+		pause.Reset(max(next, perCheck*time.Since(at)))
+	}
+}
 
 // Eventually waits until met returns true. After Patience it fails the test with the last text of met.
 func Eventually(t testing.TB, what string, met func() (ok bool, got string)) {
@@ -24,19 +54,8 @@ func Eventually(t testing.TB, what string, met func() (ok bool, got string)) {
 // EventuallyWithin is Eventually with another patience.
 func EventuallyWithin(t testing.TB, patience time.Duration, what string, met func() (ok bool, got string)) {
 	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	look := time.NewTicker(interval)
-	defer look.Stop()
-	for {
-		ok, got := met()
-		if ok {
-			return
-		}
-		select {
-		case <-deadline.C:
-			t.Fatalf("expected within %v: %s; got: %s", patience, what, got)
-		case <-look.C:
-		}
+	var got string
+	if !happensWithin(patience, func() (ok bool) { ok, got = met(); return ok }) {
+		t.Fatalf("expected within %v: %s; got: %s", patience, what, got)
 	}
 }

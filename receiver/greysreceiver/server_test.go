@@ -16,6 +16,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // played is a simulated server with sockets.
@@ -44,7 +45,7 @@ func play(t testing.TB, o greysserver.Options) *played {
 		end()
 		assert.NoError(t, <-served)
 	})
-	require.Eventually(t, func() bool { return len(p.Lives()) > 0 }, patience, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { return len(p.Lives()) > 0 }))
 	return p
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
 	"github.com/callbraid/callbraid/internal/call/pairing"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // (a) Held spans go first. If they are refused again, the call is refused and accepts nothing.
@@ -163,8 +164,7 @@ func TestHandOversGoOnWhileAnotherOneIsBlocked(t *testing.T) {
 	<-blocked
 	b.pass(slowCall + 1)
 	b.handOver(call(2, "g", 0))
-	require.Eventually(t, func() bool { return slices.Equal([]string{"s2/g 0"}, b.next.accepted()) }, time.Minute, time.Millisecond,
-		"a goroutine offers held spans")
+	require.True(t, testkit.Happens(func() bool { return slices.Equal([]string{"s2/g 0"}, b.next.accepted()) }), "a goroutine offers held spans")
 	close(goOn)
 	<-done
 	b.handOver(call(2, "g", 2))

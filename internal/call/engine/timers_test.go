@@ -18,6 +18,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // withGap hands over a stream: numbers 0 and 1 are paired, 2 is missing, 3 and 4 wait.
@@ -252,7 +253,7 @@ func TestStartStartsTheTimers(t *testing.T) {
 	withGap(b)
 	b.passAlive(5 * time.Second)
 	var lines []string
-	require.Eventually(t, func() bool { lines = append(lines, b.next.accepted()...); return len(lines) > 0 }, 10*time.Second, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { lines = append(lines, b.next.accepted()...); return len(lines) > 0 }))
 	assert.Equal(t, []string{"s1/g 3"}, lines)
 	b.finish()
 }
@@ -270,7 +271,7 @@ func TestEachRunOfTheTimersReachesTheClock(t *testing.T) {
 	require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
 	for n := range time.Duration(3) {
 		b.pass(time.Second)
-		require.Eventually(t, func() bool { beating, at := beat(); return beating && at == (n+1)*time.Second }, time.Minute, time.Millisecond)
+		require.True(t, testkit.Happens(func() bool { beating, at := beat(); return beating && at == (n+1)*time.Second }))
 	}
 	b.finish()
 	beating, _ = beat()
@@ -481,13 +482,13 @@ func TestAShutdownRefusesHandOversBeforeItWaits(t *testing.T) {
 		<-b.memory.done // the shutdown has begun
 		again := traces(t, call(2, "g", 0))
 		assert.ErrorIs(t, b.ConsumeTraces(context.Background(), again), errShutdown)
-		assert.Eventually(t, func() bool { // it waits
+		assert.True(t, testkit.Happens(func() bool { // it waits
 			free := b.calls.TryRLock()
 			if free {
 				b.calls.RUnlock()
 			}
 			return !free
-		}, time.Minute, time.Millisecond)
+		}))
 		assert.ErrorIs(t, b.ConsumeTraces(context.Background(), again), errShutdown)
 		return nil
 	})

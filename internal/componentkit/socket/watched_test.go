@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 const patience = time.Minute
@@ -50,7 +52,7 @@ func TestAConnectionIsDrainedOnlyWhileItsReaderWaitsForMoreBytes(t *testing.T) {
 	drained := func() bool { return Drained(conn) }
 	for range 3 {
 		more <- struct{}{}
-		require.Eventually(t, drained, patience, time.Millisecond, "the reader waits")
+		require.True(t, testkit.Happens(drained), "the reader waits")
 		_, err := client.Write([]byte("abc"))
 		require.NoError(t, err)
 		require.Equal(t, 3, <-read)

@@ -6,7 +6,6 @@ package bytefrogagent_test
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
 	"testing"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/hqtest"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -312,7 +312,7 @@ func TestAnHQThatDisconnectsAfterTheLastEventHasNoEffect(t *testing.T) {
 	program := &busy{events: 1000, end: make(chan struct{})}
 	b := play(t, program, nil)
 	b.hq.Begin(configuration())
-	require.Eventually(t, func() bool { return b.agent.Stats().Events == 1000 }, 10*time.Second, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { return b.agent.Stats().Events == 1000 }))
 	close(program.end)
 	b.hq.Wait("mode X", func(control []bytefrog.Message, _ [][]byte) bool {
 		beat, ok := control[len(control)-1].(bytefrog.Heartbeat)
@@ -635,12 +635,8 @@ func TestRetryCount0FailsAtTheFirstEvent(t *testing.T) {
 }
 
 func TestWithoutAnHQTheProgramRunsUntraced(t *testing.T) {
-	listener, err := net.Listen("tcp", "localhost:0")
-	require.NoError(t, err)
-	endpoint := listener.Addr().String()
-	require.NoError(t, listener.Close())
 	begin := time.Now()
-	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: 100 * time.Millisecond}, &busy{})
+	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: testkit.Address(t), ConnectTimeout: 100 * time.Millisecond}, &busy{})
 	got := agent.Run(context.Background())
 	assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
 	assert.Error(t, got.Err)

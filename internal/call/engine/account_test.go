@@ -39,7 +39,7 @@ func other(t *testing.T, b *budget.Budget, group string) *budget.Account {
 func TestForgedStreamsDontEndHonestOnes(t *testing.T) {
 	forged, most := 100_000, 2_000
 	if testing.Short() {
-		forged, most = 10_000, 400
+		forged, most = 4_000, 160
 	}
 	for name, events := range map[string][]string{
 		"with an open call":             {"enter f"},

@@ -513,6 +513,7 @@ func TestAShutdownDeliversSpansThatAreAcceptedAgain(t *testing.T) {
 
 // A component that ignores its context must not stop the shutdown of the whole collector. All of its spans count.
 func TestAShutdownEndsInTimeAlsoIfTheNextComponentDoesNotReturn(t *testing.T) {
+	t.Parallel()
 	handOver := func(b *bed, batches ...batch) func() {
 		td, done := traces(b.t, batches...), make(chan struct{})
 		go func() {
@@ -552,6 +553,7 @@ func TestAShutdownEndsInTimeAlsoIfTheNextComponentDoesNotReturn(t *testing.T) {
 		}, 2, 0, "0 call streams"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t, func(c *Config) { c.ShutdownTimeout = 100 * time.Millisecond })
 			blocked, release := make(chan struct{}, 1), make(chan struct{})
 			wait := test.begin(b, func() {
@@ -566,7 +568,7 @@ func TestAShutdownEndsInTimeAlsoIfTheNextComponentDoesNotReturn(t *testing.T) {
 			}
 			asked, began := b.next.timesAsked(), time.Now()
 			err := b.Shutdown(context.Background())
-			assert.Less(t, time.Since(began), 3*Overtime)
+			assert.Less(t, time.Since(began), 10*Overtime)
 			require.ErrorContains(t, err, test.streams)
 			assert.Equal(t, test.dropped, b.sum("dropped_spans", "shutdown"))
 			assert.Equal(t, 1, b.logs.FilterMessage(messageDropped).Len())

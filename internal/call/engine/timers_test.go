@@ -307,13 +307,14 @@ func TestShutdownTwiceAndWithoutStart(t *testing.T) {
 
 // A shutdown offers held spans until shutdown_timeout. Then it drops and counts them.
 func TestShutdownOffersHeldSpansUntilItsTimeOut(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.ShutdownTimeout = 300 * time.Millisecond })
+	t.Parallel()
+	b := newBed(t, func(c *Config) { c.ShutdownTimeout = time.Second })
 	b.next.answerWith(refuses)
 	b.handOver(call(1, "f", 0), batch{stream: 2, events: []string{"enter main"}})
 	before := b.next.timesAsked()
 	began := time.Now()
 	b.finish()
-	assert.GreaterOrEqual(t, time.Since(began), 300*time.Millisecond)
+	assert.GreaterOrEqual(t, time.Since(began), time.Second)
 	assert.Greater(t, b.next.timesAsked(), before+1, "it was offered repeatedly")
 	assert.EqualValues(t, 2, b.sum("dropped_spans", string(atShutdown)))
 	assert.Zero(t, b.sum("held_spans"))
@@ -415,9 +416,11 @@ func (b *bed) begins(td ptrace.Traces, later func(context.Context, ptrace.Traces
 
 // The spans of a hand-over that waits in the next component are delivered in the rest of the time.
 func TestAShutdownDeliversTheSpansOfAHandOverThatHangs(t *testing.T) {
+	t.Parallel()
 	for name, set := range map[string]Settings{"without sums": {}, "with sums": {Sums: noSums{}, SumSettings: &callsum.Settings{}}} {
 		t.Run(name, func(t *testing.T) {
-			b := newBedOf(t, set, &next{}, func(c *Config) { c.ShutdownTimeout = 2 * time.Second })
+			t.Parallel()
+			b := newBedOf(t, set, &next{}, func(c *Config) { c.ShutdownTimeout = 8 * time.Second })
 			require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
 			b.handOver(batch{stream: 2, events: []string{"enter main"}})
 			answer := b.begins(traces(t, call(1, "f", 0)), nil)
@@ -449,7 +452,8 @@ func TestAShutdownCountsAndLogsTheSpansOfAHandOverThatHangsUntilItsTimeout(t *te
 
 // A hand-over that waits for room leaves time for the spans of other streams.
 func TestAShutdownEndsTheWaitForRoom(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Limits.MaxHeldMiB, c.ShutdownTimeout = 1, 2*time.Second })
+	t.Parallel()
+	b := newBed(t, func(c *Config) { c.Limits.MaxHeldMiB, c.ShutdownTimeout = 1, 8*time.Second })
 	b.handOver(batch{stream: 2, events: []string{"enter main"}})
 	waits, answer := make(chan struct{}), make(chan error, 1)
 	var once sync.Once
@@ -501,7 +505,8 @@ func TestAShutdownRefusesHandOversBeforeItWaits(t *testing.T) {
 
 // A delivery that does not end is cancelled in time, and its spans are offered again.
 func TestAShutdownHasTimeForSpansAfterADeliveryThatHangs(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.ShutdownTimeout = 2 * time.Second })
+	t.Parallel()
+	b := newBed(t, func(c *Config) { c.ShutdownTimeout = 8 * time.Second })
 	withGap(b)
 	inside := make(chan struct{}, 100)
 	b.next.answerWith(func(ctx context.Context, _ ptrace.Traces) error {

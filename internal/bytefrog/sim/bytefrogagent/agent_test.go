@@ -344,7 +344,7 @@ func TestAProgramWaitsForAnHQThatDoesNotRead(t *testing.T) {
 		b.hq.StopReading(true)
 		waitFull(b.hq, 10)
 		b.hq.StopReading(false)
-		b.hq.WaitBytes(10 << 20)
+		b.hq.WaitBytes(1 << 20)
 		b.agent.Stop()
 		got := b.end()
 		assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
@@ -394,7 +394,7 @@ func TestFateOfAFrozenProgram(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				program := &busy{events: 100_000_000}
 				if test.want == bytefrogagent.Completed {
-					program.events = 1_000_000
+					program.events = 100_000
 				}
 				b := play(t, program, nil)
 				b.hq.Begin(configuration())
@@ -415,9 +415,9 @@ func TestFateOfAFrozenProgram(t *testing.T) {
 // For an agent that is shutting down, suspend is an error.
 func TestSuspendAtTheEndLosesUnsentEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const events = 1_000_000 // more than sockets hold, and fewer than fit in the agent's buffers
+		const events = 100_000 // fewer than fit in the agent's buffers
 		c := configuration()
-		c.BufferMemoryBudget = 64 << 20
+		c.BufferMemoryBudget = 8 << 20
 		b := play(t, &busy{events: events}, nil)
 		b.hq.StopReading(true)
 		b.hq.Begin(c)

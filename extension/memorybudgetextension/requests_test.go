@@ -150,7 +150,7 @@ func (r *receiver) send(ctx context.Context, way nested.Way, request []byte) err
 	if way.IsGRPC() {
 		address = r.grpc
 	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, testkit.Patience)
 	defer cancel()
 	return nested.Send(ctx, way, address, nested.Traces, request)
 }

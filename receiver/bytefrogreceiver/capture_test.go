@@ -157,4 +157,3 @@ func TestTheSizesOfReadsChangeNothing(t *testing.T) {
 		})
 	}
 }
-

@@ -494,7 +494,7 @@ func TestPathsOfManyShortThreadsAreFreed(t *testing.T) {
 	cfg.Limits.MaxLanes, cfg.Limits.MaxNamesMiB = 500, 1
 	threads, batch := 3_000, 800
 	if testing.Short() {
-		threads, batch, cfg.Limits.MaxLanes = 1_600, 400, 250
+		threads, batch, cfg.Limits.MaxLanes = 1_400, 400, 220
 	}
 	all := shortThreads(random, threads).handOvers(t, delivery{packers: 1, batch: batch}, random)
 	var sink consumertest.TracesSink

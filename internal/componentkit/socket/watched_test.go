@@ -19,8 +19,6 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-const patience = time.Minute
-
 // pair returns a watched connection and its client.
 func pair(t *testing.T) (conn net.Conn, client *net.TCPConn) {
 	t.Helper()

@@ -147,7 +147,7 @@ func TestARecordingHasTheOutputOfItsLiveSession(t *testing.T) {
 	for name, dir := range map[string]func(t *testing.T) string{
 		"a program with two processes": func(t *testing.T) string {
 			dir := t.TempDir()
-			_, err := usttrace.Write(dir, usttrace.Options{Events: fewer(testing.Short(), 20_000), Contexts: true})
+			_, err := usttrace.Write(dir, usttrace.Options{Events: 20_000, Contexts: true})
 			require.NoError(t, err)
 			return dir
 		},

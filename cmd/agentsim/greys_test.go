@@ -42,7 +42,7 @@ func playGreys(t *testing.T, args ...string) (address string, end func() string)
 	})
 	t.Cleanup(ended)
 	listening := regexp.MustCompile("listening on (.*), for")
-	require.Eventually(t, func() bool { return listening.MatchString(out.String()) }, greysPatience, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { return listening.MatchString(out.String()) }))
 	return listening.FindStringSubmatch(out.String())[1], func() string {
 		ended()
 		return out.String()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 const rbkitPatience = time.Minute
@@ -25,13 +26,7 @@ const rbkitPatience = time.Minute
 // and the output.
 func subscribed(t *testing.T, args ...string) (messages [][]byte, output string) {
 	t.Helper()
-	address := func() string {
-		l, err := net.Listen("tcp", "localhost:0")
-		require.NoError(t, err)
-		require.NoError(t, l.Close())
-		return l.Addr().String()
-	}
-	publish := address()
+	publish := testkit.Address(t)
 	ctx, cancel := context.WithTimeout(context.Background(), rbkitPatience)
 	defer cancel()
 	var receiving sync.WaitGroup
@@ -56,7 +51,7 @@ func subscribed(t *testing.T, args ...string) (messages [][]byte, output string)
 	root := rootCommand()
 	var out bytes.Buffer
 	root.SetOut(&out)
-	root.SetArgs(append(append([]string{"rbkit"}, args...), "--publish", publish, "--request", address(), "--linger", "1ms"))
+	root.SetArgs(append(append([]string{"rbkit"}, args...), "--publish", publish, "--request", testkit.Address(t), "--linger", "1ms"))
 	err := root.Execute()
 	// Its connection ended with it, behind everything that was published.
 	receiving.Wait()

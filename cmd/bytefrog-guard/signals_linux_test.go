@@ -51,13 +51,13 @@ func runGuard(t *testing.T, log *os.File, host string, arguments ...string) *pro
 	p.command.Stderr = log
 	require.NoError(t, p.command.Start())
 	t.Cleanup(func() { _ = p.command.Process.Kill(); _ = p.command.Wait() })
-	require.Eventually(t, func() bool {
+	require.True(t, testkit.Happens(func() bool {
 		conn, err := net.Dial("tcp", p.address)
 		if err != nil {
 			return false
 		}
 		return assert.NoError(t, conn.Close())
-	}, patience, 10*time.Millisecond)
+	}))
 	return p
 }
 

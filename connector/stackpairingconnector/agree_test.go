@@ -61,9 +61,9 @@ func TestTheOutputsAgreeWithTheProcessorsSpans(t *testing.T) {
 		"of a moved stream": {packers: 1, batch: 50, moved: true},
 		"of two collectors": {packers: 2, batch: 60, displaced: 4, lost: 12, divided: true},
 	}
-	seeds := uint64(4)
+	seeds, events := uint64(4), 3_000
 	if testing.Short() {
-		seeds = 1
+		seeds, events = 1, 600
 	}
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestTheOutputsAgreeWithTheProcessorsSpans(t *testing.T) {
 				}
 				var streams [][]ptrace.Traces
 				for n, service := range services {
-					p := generate(random, byte(n+1), service, 3_000)
+					p := generate(random, byte(n+1), service, events)
 					if n < 2 {
 						p.withBreaks(random, 4)
 					}
@@ -221,9 +221,9 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 // All outputs refuse from time to time, repeated calls share spans, and traces are decided in pieces. No call is lost or counted
 // twice.
 func TestTheOutputsAgreeAlsoIfTheyRefuseAndTracesAreDecidedInPieces(t *testing.T) {
-	seeds := uint64(4)
+	seeds, events := uint64(4), 6_000
 	if testing.Short() {
-		seeds = 1
+		seeds, events = 1, 1_200
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestTheOutputsAgreeAlsoIfTheyRefuseAndTracesAreDecidedInPieces(t *testing.T
 			way := delivery{packers: 1, batch: 50, repeated: 5, moved: true} // traces are decided when the resource changes
 			var streams [][]ptrace.Traces
 			for n, service := range []string{"shop", "store", "bank", "mint"} {
-				p := nested(generate(random, byte(n+1), service, 6_000))
+				p := nested(generate(random, byte(n+1), service, events))
 				if n < 3 {
 					p.withBreaks(random, 4)
 				}
@@ -392,7 +392,11 @@ func TestNoCallIsLostBetweenStreamsAndIntervals(t *testing.T) {
 
 // A program reports in attributes, and changes them while calls are open: those of its resource, and those of its scope.
 func TestEachCallCountsOnceUnderTheResourceAndScopeThatItHad(t *testing.T) {
-	for seed := range uint64(3) {
+	seeds := uint64(3)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 5))
 		cfg := patient()
 		cfg.Profiles.ByThread = seed == 1
@@ -488,7 +492,11 @@ func TestPathsOfManyShortThreadsAreFreed(t *testing.T) {
 	cfg := patient()
 	cfg.Profiles.ByThread, cfg.Profiles.MaxPaths = true, 8_000
 	cfg.Limits.MaxLanes, cfg.Limits.MaxNamesMiB = 500, 1
-	all := shortThreads(random, 3_000).handOvers(t, delivery{packers: 1, batch: 800}, random)
+	threads, batch := 3_000, 800
+	if testing.Short() {
+		threads, batch, cfg.Limits.MaxLanes = 1_400, 400, 220
+	}
+	all := shortThreads(random, threads).handOvers(t, delivery{packers: 1, batch: batch}, random)
 	var sink consumertest.TracesSink
 	f := stackpairingprocessor.NewFactory()
 	p, err := f.CreateTraces(t.Context(), processortest.NewNopSettings(f.Type()), cfg.engine(), &sink)

@@ -6,6 +6,7 @@ package stackpairingconnector
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -138,7 +139,7 @@ func add(packer *callevent.Packer, e *event) bool {
 	if e.kind == callevent.KindSkip {
 		return packer.Add(&packed)
 	}
-	if packed.Lane, ok = packer.Lane(callevent.Lane{ID: e.lane, Name: fmt.Sprint("lane ", e.lane)}); !ok {
+	if packed.Lane, ok = packer.Lane(callevent.Lane{ID: e.lane, Name: "lane " + strconv.FormatUint(e.lane, 10)}); !ok {
 		return false
 	}
 	if e.kind != callevent.KindExitTop {

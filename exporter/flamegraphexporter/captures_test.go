@@ -245,25 +245,34 @@ func referenceTree(t testing.TB, name string, marked bool) map[uint64]callPath {
 	for _, s := range spans {
 		called[s.Parent] += s.End - s.Start
 	}
+	places := map[int64]uint64{} // by the number of the call
 	var place func(s *reference.Span) uint64
 	place = func(s *reference.Span) uint64 {
-		caller := uint64(0)
-		if s.Parent >= 0 {
-			caller = place(spans[s.Parent])
+		at, ok := places[s.Sequence]
+		if !ok {
+			caller := uint64(0)
+			if s.Parent >= 0 {
+				caller = place(spans[s.Parent])
+			}
+			at = below(caller, referenceName(s, marked))
+			places[s.Sequence] = at
 		}
-		return below(caller, referenceName(s, marked))
+		return at
 	}
 	tree := map[uint64]callPath{}
 	for _, s := range spans {
-		p := tree[place(s)]
-		p.name = referenceName(s, marked)
+		at := place(s)
+		p := tree[at]
+		if p.calls == 0 {
+			p.name = referenceName(s, marked)
+		}
 		p.calls++
 		if s.Unwound {
 			p.errors++
 		}
 		p.total += s.End - s.Start
 		p.self += max(0, s.End-s.Start-called[s.Sequence])
-		tree[place(s)] = p
+		tree[at] = p
 	}
 	return tree
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // serving is an exporter that serves, until the end of the test, and the address of its
@@ -148,7 +149,7 @@ func TestAShutdownEndsWindows(t *testing.T) {
 		response.Body.Close() // not read
 		ended <- answer{status: response.StatusCode}
 	}()
-	require.Eventually(t, func() bool { return g.store.Usage().Windows == 1 }, time.Minute, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { return g.store.Usage().Windows == 1 }))
 	require.NoError(t, g.Shutdown(context.Background()))
 	assert.Equal(t, answer{status: http.StatusServiceUnavailable}, <-ended)
 }

@@ -85,7 +85,7 @@ func TestAMissingDirectoryIsAnErrorWithARemedy(t *testing.T) {
 
 func TestFilesAreRotatedBySizeAndOpenAlone(t *testing.T) {
 	path := newFile(t)
-	const count, each = 60, 2000
+	const count, each = 20, 2000
 	b := started(t, path, slow, func(c *Config) { c.Rotation.MaxMegabytes = 1 })
 	random := bytes.Repeat([]byte{0}, 8)
 	for n := range count {
@@ -96,7 +96,8 @@ func TestFilesAreRotatedBySizeAndOpenAlone(t *testing.T) {
 			s := spans.AppendEmpty()
 			id := uint64(n*each + i + 1)
 			span(1, 0, 1000*id, 1000*id+id%999, inThread(int64(n%5), fmt.Sprint("worker-", n%5)))(s)
-			s.SetName(fmt.Sprint(id * 0x9e3779b97f4a7c15)) // names that do not compress
+			hash := id * 0x9e3779b97f4a7c15
+			s.SetName(fmt.Sprint(hash, hash*hash, hash*hash*hash, hash*hash*hash*hash, hash*hash*hash*hash*hash)) // names that do not compress
 			s.SetSpanID(pcommon.SpanID(append(random[:0:0], byte(id), byte(id>>8), byte(id>>16), 1, 0, 0, 0, 0)))
 		}
 		require.NoError(t, b.consumeTraces(t.Context(), td))

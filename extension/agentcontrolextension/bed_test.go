@@ -26,6 +26,7 @@ import (
 	"github.com/callbraid/callbraid/extension/agentcontrolextension/internal/metadata"
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // patience is the longest time that a test waits for a condition.
@@ -87,7 +88,7 @@ func (b *bed) url(path string) string { return "http://" + b.extension.address.S
 // await waits for a condition.
 func (b *bed) await(what string, condition func() bool) {
 	b.t.Helper()
-	require.Eventually(b.t, condition, patience, time.Millisecond, "waited for %s", what)
+	require.True(b.t, testkit.Happens(condition), "waited for %s", what)
 }
 
 // do sends a request, reads the answer, and checks its fields, if it is of

@@ -220,15 +220,18 @@ func TestAPanicOfTheMakerIsAnErrorForTheOthers(t *testing.T) {
 
 func TestASlowReaderIsDisconnected(t *testing.T) {
 	const size = 32 << 20 // more than the system keeps for a connection
-	s := servePages(t, func(c *RequestsConfig) { c.WriteTimeout = 200 * time.Millisecond }, func(w http.ResponseWriter, _ *http.Request) {
+	var s *pageServer
+	held := make(chan int64, 1)
+	s = servePages(t, func(c *RequestsConfig) { c.WriteTimeout = 200 * time.Millisecond }, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(make([]byte, size))
+		held <- s.requests.account.Used()
 	})
 	c, err := net.Dial("tcp", s.Listener.Addr().String())
 	require.NoError(t, err)
 	defer c.Close()
 	_, err = fmt.Fprint(c, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
 	require.NoError(t, err)
-	testkit.Eventually(t, "the page has memory", func() (bool, string) { return s.requests.account.Used() > size/2, "" })
+	assert.Greater(t, <-held, int64(size/2), "the memory of the page")
 	s.awaitRelease(t) // before the client has read anything
 	read, _ := io.Copy(io.Discard, c)
 	assert.Less(t, read, int64(size))

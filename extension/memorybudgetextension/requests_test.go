@@ -33,6 +33,7 @@ import (
 
 	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadata"
 	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadatatest"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/nested"
 )
 
@@ -137,11 +138,11 @@ func startReceiver(t *testing.T, change func(*RequestsConfig)) *receiver {
 func (r *receiver) checkNothingHeld(t *testing.T) {
 	t.Helper()
 	q := r.requests()
-	require.Eventually(t, func() bool {
+	require.True(t, testkit.Happens(func() bool {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		return q.account.Used() == 0 && q.open == 0 && len(q.from) == 0
-	}, 10*time.Second, time.Millisecond)
+	}))
 }
 
 func (r *receiver) send(ctx context.Context, way nested.Way, request []byte) error {
@@ -149,7 +150,7 @@ func (r *receiver) send(ctx context.Context, way nested.Way, request []byte) err
 	if way.IsGRPC() {
 		address = r.grpc
 	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, testkit.Patience)
 	defer cancel()
 	return nested.Send(ctx, way, address, nested.Traces, request)
 }

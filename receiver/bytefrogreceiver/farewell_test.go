@@ -6,6 +6,7 @@ package bytefrogreceiver
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
@@ -106,7 +108,7 @@ func TestSentDataIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
 	})
 	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	a := connect(b, 1)
-	const each = 100_000 // Far more than sockets hold.
+	const each = 30_000 // Far more than sockets hold.
 	var sending sync.WaitGroup
 	for i := range uint32(2) {
 		p := a.join()
@@ -169,7 +171,7 @@ func TestConnectionsLingerThoughThePipelineHoldsTheRunUp(t *testing.T) {
 			b.Await("the connection to wait", func() bool { return run.State().Waiting == 1 })
 			run.Leave(session.Unresponsive(time.Second))
 			a.control.expectError()
-			late := calls(100, 500_000) // Far more than sockets hold.
+			late := slices.Repeat(calls(100, 5_000), 100) // Far more than sockets hold.
 			p.write(late)
 			b.Await("it to be thrown away", func() bool { return b.Counter("bytes_discarded") == int64(len(late)) })
 			assert.Len(t, b.receiver.env.registry.list(), 1)
@@ -233,7 +235,7 @@ func TestAShutdownUnderFullLoadEnds(t *testing.T) {
 	for name, refusal := range map[string]error{"accepting": nil, "refusing": receivertestbed.ErrRefused} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t, func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond })
+			b := newBed(t, quickly, func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond })
 			b.Traces.RefuseWith(refusal)
 			var agents []*agent
 			var sending sync.WaitGroup
@@ -376,15 +378,16 @@ func TestAnAgentDisconnectedDuringItsStartIsStartedFirst(t *testing.T) {
 }
 
 func TestAReloadListensOnTheSamePortAgain(t *testing.T) {
-	b := newBed(t, quickly)
-	address := b.address()
+	address := testkit.Address(t)
+	fixed := func(_ *bed, c *Config) { c.Endpoint = address }
+	b := newBed(t, quickly, fixed)
 	a := connect(b, 1)
 	a.join()
 	done := b.shutdownInBackground()
 	a.answerSuspend(0)
 	a.finish()
 	require.NoError(t, <-done)
-	next := newBed(t, quickly, func(_ *bed, c *Config) { c.Endpoint = address })
+	next := newBed(t, quickly, fixed)
 	b2 := connect(next, 1)
 	b2.finish()
 	next.awaitRuns(0)

@@ -81,7 +81,7 @@ func TestWhilePipelineRefusesDataIsNotRead(t *testing.T) {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		_, _ = p.conn.Write(append(namesOne(), calls(0, 100_000)...))
+		_, _ = p.conn.Write(append(namesOne(), calls(0, 50_000)...))
 	}()
 	run := b.receiver.env.registry.lookup(1)
 	b.Await("the connection to wait", func() bool { return run.State().Waiting == 1 })
@@ -97,7 +97,7 @@ func TestWhilePipelineRefusesDataIsNotRead(t *testing.T) {
 	<-sent
 	a.finish()
 	b.awaitRuns(0)
-	assert.Len(t, b.only().events, 200_000)
+	assert.Len(t, b.only().events, 100_000)
 }
 
 func TestABatchWithAPermanentErrorIsDroppedAndCountedOnce(t *testing.T) {

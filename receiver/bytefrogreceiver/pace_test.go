@@ -96,7 +96,7 @@ func TestUnreadDataIsSeen(t *testing.T) {
 }
 
 func TestAConnectionThatIsAheadWaitsForTheOthers(t *testing.T) {
-	const lead, events = 1000, 100_000
+	const lead, events = 1000, 40_000
 	b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnectionLead = lead })
 	a := connect(b, 1)
 	behind, ahead := a.join(), a.join()

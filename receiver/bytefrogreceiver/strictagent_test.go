@@ -5,6 +5,7 @@ package bytefrogreceiver
 
 import (
 	"context"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -71,7 +72,13 @@ func runRestless(ctx context.Context, b *bed, change ...func(o *bytefrogagent.Op
 
 func playRestless(ctx context.Context, b *bed, change ...func(o *bytefrogagent.Options)) (*bytefrogagent.Agent, <-chan bytefrogagent.Result) {
 	results := make(chan bytefrogagent.Result, 1)
-	options := bytefrogagent.Options{Endpoint: b.address(), Settle: time.Second}
+	options := bytefrogagent.Options{Settle: time.Second, Dial: func(ctx context.Context) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", b.address())
+		if err == nil {
+			err = conn.(*net.TCPConn).SetWriteBuffer(64 << 10) // it is full soon
+		}
+		return conn, err
+	}}
 	for _, c := range change {
 		c(&options)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
 	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver"
@@ -121,13 +122,13 @@ func fromRelay(t *testing.T, dir string, session string) *output {
 	require.NoError(t, traces.Start(t.Context(), componenttest.NewNopHost()))
 	require.NoError(t, logs.Start(t.Context(), componenttest.NewNopHost()))
 	records := func(of plog.Logs) int { return of.LogRecordCount() }
-	require.Eventually(t, func() bool {
+	require.True(t, testkit.Happens(func() bool {
 		n := 0
 		for _, l := range o.logs.AllLogs() {
 			n += records(l)
 		}
 		return n >= int(source.Events)
-	}, receivertestbed.Patience, receivertestbed.Patience/10_000)
+	}))
 	require.NoError(t, traces.Shutdown(context.Background()))
 	require.NoError(t, logs.Shutdown(context.Background()))
 	finish()

@@ -63,7 +63,7 @@ func TestEventsOfTheSameTimeAreInTheOrderOfTheirStreamsInstances(t *testing.T) {
 
 func TestAllEventsAndCallsOfAProgramArrive(t *testing.T) {
 	dir := t.TempDir()
-	written, err := usttrace.Write(dir, usttrace.Options{Events: 50_000, Contexts: true})
+	written, err := usttrace.Write(dir, usttrace.Options{Events: fewer(testing.Short(), 50_000), Contexts: true})
 	require.NoError(t, err)
 	b := readAll(t, dir)
 	assert.Len(t, b.Records(""), written.Events)
@@ -88,7 +88,7 @@ func TestACollectorContinuesInTheMiddleOfAPacket(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			const events = 60_000
+			events := fewer(testing.Short(), 60_000)
 			s := alternating("shop", events)
 			write(t, dir, s)
 			writeFile(t, filepath.Join(dir, "metadata"), bytes.ReplaceAll(s.Metadata(), []byte("packet_seq_num"), []byte(number)))

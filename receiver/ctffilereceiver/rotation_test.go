@@ -73,7 +73,7 @@ func TestAChunkThatMovesBeforeItIsReadIsReadInItsNewPlace(t *testing.T) {
 	for name, again := range map[string]bool{"after lttng stop": false, "after lttng rotate": true} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			const events = 60_000
+			events := fewer(testing.Short(), 60_000)
 			s := alternating("shop", events)
 			part := func(to string, from, end int) {
 				require.NoError(t, os.MkdirAll(to, 0o700))

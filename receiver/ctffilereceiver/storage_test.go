@@ -123,7 +123,7 @@ func kernelTrace(calls int) *synthetic.Session {
 }
 
 func TestACollectorContinuesATraceOfTheKernel(t *testing.T) {
-	const calls = 20_000
+	calls := fewer(testing.Short(), 20_000)
 	dir := t.TempDir()
 	write(t, dir, kernelTrace(calls))
 	rule := mapping.CallRule{Entry: mapping.RuleEvent{Event: "syscall_entry_*"}, Exit: mapping.RuleEvent{Event: "syscall_exit_*"}, Outermost: true, Attributes: []string{"fd"}}

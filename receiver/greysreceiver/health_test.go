@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
@@ -24,10 +25,7 @@ func (b *bed) up(p *played) int64 {
 
 func TestTheHealthOfServersIsReported(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
-		listener, err := net.Listen("tcp", "localhost:0")
-		assert.NoError(t, err)
-		away := &played{endpoint: listener.Addr().String()}
-		assert.NoError(t, listener.Close())
+		away := &played{endpoint: testkit.Address(t)}
 		there := play(t, greysserver.Options{Protocol: greysserver.Protocol(protocol)})
 		host := telemetrytest.NewStatuses()
 		b := following(t, func(c *Config) {
@@ -46,7 +44,7 @@ func TestTheHealthOfServersIsReported(t *testing.T) {
 
 		server, err := greysserver.New(greysserver.Options{Protocol: greysserver.Protocol(protocol)})
 		assert.NoError(t, err)
-		listener, err = net.Listen("tcp", away.endpoint)
+		listener, err := net.Listen("tcp", away.endpoint)
 		assert.NoError(t, err)
 		ctx, end := context.WithCancel(context.Background())
 		served := make(chan error, 1)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 var errReset = errors.New("connection reset by peer")
@@ -115,11 +116,11 @@ func TestSumsOfAPatternSurviveManyLostConnections(t *testing.T) {
 	b := following(t, watchAll, server).start()
 	last := ""
 	b.Await("the program to rest", func() bool { return server.life().Rests })
-	ok := assert.Eventually(t, func() bool {
+	ok := assert.True(t, testkit.Happens(func() bool {
 		reported, counted := server.life().Reported.Sum().Calls, sum(values(b.collect(), "java.method.calls"))
 		last = fmt.Sprintf("reported %d, counted %v", reported, counted)
 		return reported > 1000 && counted == float64(reported)
-	}, 10*time.Second, 50*time.Millisecond)
+	}))
 	require.True(t, ok, last)
 	require.Greater(t, b.point("commands{outcome=lost}"), int64(10))
 }

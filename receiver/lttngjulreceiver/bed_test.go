@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
@@ -36,7 +37,7 @@ func unstartedBed(t testing.TB, change func(c *Config)) *bed {
 	t.Helper()
 	b := &bed{Bed: receivertestbed.New(t, metadata.Type)}
 	config := createDefaultConfig()
-	config.Endpoint = "localhost:0"
+	config.Endpoint = testkit.Address(t)
 	config.Retry = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 20 * time.Millisecond}
 	config.CollectionInterval = 100 * time.Millisecond
 	config.CommandTimeout = patience

@@ -33,6 +33,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
@@ -130,7 +131,7 @@ func (b *bed) shutdown() {
 // await waits for a condition.
 func (b *bed) await(what string, condition func() bool) {
 	b.t.Helper()
-	if !assert.Eventually(b.t, condition, patience, time.Millisecond, "waited for %s", what) {
+	if !assert.True(b.t, testkit.Happens(condition), "waited for %s", what) {
 		for _, entry := range b.said.All() {
 			b.t.Log(entry.Level, entry.Message, entry.ContextMap())
 		}
@@ -193,7 +194,7 @@ func captured(t testing.TB, names ...string) []*lttnglive.Recording {
 
 func newRelay(t testing.TB, recordings []*lttnglive.Recording, options lttnglive.RelayOptions) *relay {
 	t.Helper()
-	return newRelayAt(t, "localhost:0", recordings, options)
+	return newRelayAt(t, testkit.Address(t), recordings, options)
 }
 
 func newRelayAt(t testing.TB, address string, recordings []*lttnglive.Recording, options lttnglive.RelayOptions) *relay {

@@ -255,7 +255,7 @@ func julCalls(calls, bytes int) *synthetic.Session {
 
 func TestAFullBatchDropsNoArguments(t *testing.T) {
 	for name, test := range map[string]struct{ calls, bytes int }{
-		"long": {200, 5000}, "short": {20_000, 55},
+		"long": {200, 5000}, "short": {8_000, 55},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRelay(t, []*lttnglive.Recording{julCalls(test.calls, test.bytes).Recording(1)}, lttnglive.RelayOptions{})

@@ -19,6 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/life"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
@@ -204,7 +205,7 @@ func (p *played) restart(options rbkitserver.Options) {
 // awaitSubscriber waits until the receiver has subscribed.
 func (p *played) awaitSubscriber() {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { return p.Subscribers() > 0 }, patience, time.Millisecond)
+	require.True(p.t, testkit.Happens(func() bool { return p.Subscribers() > 0 }))
 }
 
 // replay publishes a capture as fast as it can.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
 )
@@ -73,10 +74,10 @@ func TestCommandsAreSentAtTheirIntervals(t *testing.T) {
 	newBed(t, following(server), func(_ *bed, c *Config) {
 		c.TriggerGCInterval, c.ObjectSpaceSnapshotInterval = 100*time.Millisecond, 100*time.Millisecond
 	})
-	require.Eventually(t, func() bool {
+	require.True(t, testkit.Happens(func() bool {
 		orders := server.orders()
 		return slices.Contains(orders, rbkit.TriggerGC) && slices.Contains(orders, rbkit.ObjectSpaceSnapshot)
-	}, patience, time.Millisecond)
+	}))
 }
 
 func TestMessagesOfASilentServerAreReceived(t *testing.T) {

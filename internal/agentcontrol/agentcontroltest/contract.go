@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // Contract checks the rules of [agentcontrol.Agent] for the agents of a receiver. A receiver's test
@@ -124,7 +125,7 @@ func (c Contract) begin(t testing.TB, patience time.Duration) *steered {
 // await waits for a condition.
 func (s *steered) await(what string, condition func() bool) {
 	s.t.Helper()
-	require.Eventually(s.t, condition, s.patience, time.Millisecond, "waited for %s", what)
+	require.True(s.t, testkit.Happens(condition), "waited for %s", what)
 }
 
 // outcome is the result of an order.

@@ -31,6 +31,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/lanenames"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 )
@@ -85,7 +86,7 @@ func newBed(t testing.TB, collectors []string, change ...option) *bed {
 
 func (b *bed) await(what string, condition func() bool) {
 	b.t.Helper()
-	require.Eventually(b.t, condition, patience, 5*time.Millisecond, "waited for %s", what)
+	require.True(b.t, testkit.Happens(condition), "waited for %s", what)
 }
 
 // network has the connections of guards to collectors.
@@ -286,7 +287,7 @@ func newCollector(t testing.TB, address string, change ...func(c *bytefrogreceiv
 // awaitEnds waits until so many runs have ended and their data has arrived. An end is in a batch without events.
 func (c *collector) awaitEnds(n int) {
 	c.t.Helper()
-	require.Eventually(c.t, func() bool {
+	require.True(c.t, testkit.Happens(func() bool {
 		ended := map[callevent.StreamID]bool{}
 		for _, traces := range c.sink.AllTraces() {
 			span := traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
@@ -305,7 +306,7 @@ func (c *collector) awaitEnds(n int) {
 			}
 		}
 		return count >= n
-	}, patience, 20*time.Millisecond, "waited for the end of %d runs", n)
+	}), "waited for the end of %d runs", n)
 }
 
 func unpack(t testing.TB, span ptrace.Span) callevent.Batch {

@@ -156,7 +156,7 @@ func sayEverything(t *testing.T, c *collector, address string, version uint8, en
 	rename := bytefrog.MapThreadName{Thread: 3, Time: 7, Name: "renamed"}.AppendTo(nil)
 	for i, b := range [][]byte{everything(0, 1), everything(5, 5), append(rename, everything(10, 9)...)} {
 		write(t, data[i%len(data)], b)
-		require.Eventually(t, func() bool { return c.number() == (i+1)*inEverything }, patience, time.Millisecond)
+		require.True(t, testkit.Happens(func() bool { return c.number() == (i+1)*inEverything }))
 	}
 	end(a, data)
 	_ = a.control.Close()

@@ -22,7 +22,7 @@ import (
 func TestAfterACutTheTraceContinuesAsANewRunWithABreak(t *testing.T) {
 	cuts := 5
 	if testing.Short() {
-		cuts = 2
+		cuts = 1
 	}
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address})

@@ -35,7 +35,7 @@ func replayed(t *testing.T, c *collector, address, name string, version uint8) *
 func TestTheReceiverSeesNoDifferenceBehindAGuard(t *testing.T) {
 	captures := map[string]uint8{"shop": 2, "suspend": 1, "startsuspended": 2, "maven": 1}
 	if testing.Short() {
-		delete(captures, "maven") // it has 90 times as many events as the first
+		captures = map[string]uint8{"shop": 2} // the others have 3 to 90 times as many events
 	}
 	for name, version := range captures {
 		t.Run(name, func(t *testing.T) {

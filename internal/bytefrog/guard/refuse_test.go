@@ -39,7 +39,7 @@ func TestAnAgentWithoutACollectorRunsUntraced(t *testing.T) {
 			ended := make(chan struct{})
 			go func() { defer close(ended); other.Run(t.Context()) }()
 			t.Cleanup(func() { other.Stop(); <-ended })
-			require.Eventually(t, func() bool { return c.number() > 0 }, patience, time.Millisecond)
+			require.True(t, testkit.Happens(func() bool { return c.number() > 0 }))
 			return []string{c.address}
 		},
 		"it says something else":      func(t *testing.T) []string { return []string{fake(t, []byte{77, 1, 2, 3})} },

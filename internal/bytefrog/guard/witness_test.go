@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // witness is a collector that notes the messages of an agent, and sends the messages of a test.
@@ -166,7 +167,7 @@ func (w *witness) order(of bytefrog.MessageType) { w.say <- bytefrog.Command{Of:
 // await waits until it has a note so many times.
 func (w *witness) await(what string, times int) {
 	w.t.Helper()
-	ok := assert.Eventually(w.t, func() bool {
+	ok := assert.True(w.t, testkit.Happens(func() bool {
 		n := 0
 		for _, note := range w.seen() {
 			if note == what {
@@ -174,16 +175,16 @@ func (w *witness) await(what string, times int) {
 			}
 		}
 		return n >= times
-	}, patience, time.Millisecond, "waited for %q, %d times", what, times)
+	}), "waited for %q, %d times", what, times)
 	require.True(w.t, ok, "it has seen %q", w.seen())
 }
 
 // awaitEvents waits until so many messages with a number have arrived.
 func (w *witness) awaitEvents(n int) {
 	w.t.Helper()
-	require.Eventually(w.t, func() bool {
+	require.True(w.t, testkit.Happens(func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.events >= n
-	}, patience, time.Millisecond, "waited for %d events", n)
+	}), "waited for %d events", n)
 }

@@ -46,7 +46,7 @@ func TestAPeriodHasTheCallsThatArrivedInIt(t *testing.T) {
 			}
 		}
 	}
-	assert.Greater(t, ended, 50)
+	assert.Greater(t, ended, int(2*stories(testing.Short())))
 }
 
 // If paths are folded, callers are given up, and services leave their places, no call is in two periods, or in none. Calls of an

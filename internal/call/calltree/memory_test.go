@@ -37,7 +37,7 @@ func callOf(trace, i, caller int, function string) Span {
 func TestTheReportedMemoryOfAStoreIsTheGrowthOfTheHeap(t *testing.T) {
 	n := 200_000
 	if testing.Short() {
-		n = 50_000
+		n = 10_000
 	}
 	shop := Origin{Service: "shop", Instance: "1"}
 	for name, fill := range map[string]func(*Store){

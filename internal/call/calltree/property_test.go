@@ -17,7 +17,7 @@ import (
 // stories is the number of random stories in a test: fewer with -short, for the race detector.
 func stories(short bool) uint64 {
 	if short {
-		return 30
+		return 12
 	}
 	return 150
 }

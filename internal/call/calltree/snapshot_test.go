@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 func TestNodesOfASnapshotAreInPreOrderTheLargestFirst(t *testing.T) {
@@ -216,11 +218,11 @@ func TestTheNumberOfWindowsIsBounded(t *testing.T) {
 			done <- err
 		}()
 	}
-	require.Eventually(t, func() bool {
+	require.True(t, testkit.Happens(func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.windows == 2
-	}, time.Minute, time.Millisecond)
+	}))
 	_, err := s.Collect(ctx, "s", Calls, time.Hour, noWait)
 	require.ErrorIs(t, err, ErrBusy)
 	assert.EqualValues(t, 1, s.Counters().RefusedWindows)

@@ -16,6 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // budgetFor starts the processor with a memory budget in MiB.
@@ -38,7 +39,7 @@ func other(t *testing.T, b *budget.Budget, group string) *budget.Account {
 func TestForgedStreamsDontEndHonestOnes(t *testing.T) {
 	forged, most := 100_000, 2_000
 	if testing.Short() {
-		forged, most = 10_000, 400
+		forged, most = 4_000, 160
 	}
 	for name, events := range map[string][]string{
 		"with an open call":             {"enter f"},
@@ -166,7 +167,7 @@ func TestTheMemoryBudgetGetsItsMemoryWhileNoHandOverArrives(t *testing.T) {
 	require.Greater(t, all.Used(), int64(4<<20))
 	receiver := other(t, all, "bytefrog")
 	require.NoError(t, receiver.Reserve(4<<20), "the processor holds most, so it makes room")
-	require.Eventually(t, func() bool { return all.Used() <= all.Limit() && b.sum("shed_streams", "memory_budget") > 0 }, 10*time.Second, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { return all.Used() <= all.Limit() && b.sum("shed_streams", "memory_budget") > 0 }))
 	assert.EqualValues(t, 1, b.sum("shed_streams", "memory_budget"))
 	assert.EqualValues(t, 1, b.sum("waiting_events"), "of the small one")
 	assert.Positive(t, sums.demands.Load(), "the sums give way too")
@@ -186,7 +187,7 @@ func TestTheMemoryBudgetGetsItsMemoryWhileSpansAreHeld(t *testing.T) {
 	require.Positive(t, b.sum("held_spans"))
 	receiver := other(t, all, "bytefrog")
 	require.NoError(t, receiver.Reserve(7<<20))
-	require.Eventually(t, func() bool { return all.Used() <= all.Limit() }, 10*time.Second, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { return all.Used() <= all.Limit() }))
 	assert.EqualValues(t, 160_000, b.sum("dropped_spans", "memory_budget"))
 	assert.EqualValues(t, 1, b.sum("held_spans"), "the held span stays")
 	b.next.answerWith(nil)

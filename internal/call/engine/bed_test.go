@@ -322,13 +322,21 @@ func (b batch) pack(t testing.TB) callevent.Packed {
 	packer, err := callevent.NewPacker(callevent.Stream{ID: cmp.Or(b.id, streamID(b.stream)), Epoch: testEpoch, Resolution: 1e6}, callevent.MaxBatchBytes)
 	require.NoError(t, err)
 	following := b.next
-	functions := map[string]*callevent.Function{}
+	functions, known := map[string]*callevent.Function{}, map[string]callevent.Event{}
 	for i, words := range b.events {
 		sequence := b.first + uint64(i)
 		if len(b.numbers) > 0 {
 			sequence = b.numbers[i]
 		}
-		addEvent(t, packer, functions, sequence, words)
+		e, ok := known[words]
+		if !ok {
+			e = eventOf(t, packer, functions, words)
+			known[words] = e
+		}
+		e.Sequence, e.Time = sequence, int64(sequence)
+		if !packer.Add(&e) {
+			t.Fatalf("expected room for event %d of %d", i, len(b.events))
+		}
 		for n := range b.attributes {
 			if i == 0 {
 				require.True(t, packer.Attribute("key "+strconv.Itoa(n), callevent.IntValue(int64(n))))
@@ -350,9 +358,9 @@ var kinds = map[string]callevent.Kind{
 	"unwind": callevent.KindUnwind, "skip": callevent.KindSkip,
 }
 
-func addEvent(t testing.TB, packer *callevent.Packer, functions map[string]*callevent.Function, sequence uint64, words string) {
+// eventOf returns an event without its number, with its names in the packer.
+func eventOf(t testing.TB, packer *callevent.Packer, functions map[string]*callevent.Function, words string) (e callevent.Event) {
 	t.Helper()
-	e := callevent.Event{Sequence: sequence, Time: int64(sequence)}
 	lane := uint64(1)
 	text, number, found := strings.Cut(words, " @")
 	if found {
@@ -382,7 +390,7 @@ func addEvent(t testing.TB, packer *callevent.Packer, functions map[string]*call
 		e.Exception, ok = packer.Exception(word[2])
 		require.True(t, ok)
 	}
-	require.True(t, packer.Add(&e))
+	return e
 }
 
 // many repeats events.

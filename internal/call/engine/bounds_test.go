@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // steps are the distances of stream numbers whose streams are in several shards, and in one.
@@ -296,7 +297,7 @@ func TestAHandOverBeyondMaxMiBWaitsForTheNextComponent(t *testing.T) {
 	go func() { done <- b.ConsumeTraces(context.Background(), first) }()
 	<-inside
 	go func() { done <- b.ConsumeTraces(context.Background(), second) }()
-	require.Eventually(t, func() bool { return b.accounts.streams.Load() == 3 }, 10*time.Second, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { return b.accounts.streams.Load() == 3 }))
 	assert.Empty(t, done)
 	close(goOn)
 	require.NoError(t, <-done)

@@ -65,7 +65,11 @@ func TestCapturesBecomeTheSpansOfTheReferenceInEveryPacking(t *testing.T) {
 		run, err := reference.Open("../../../testdata/bytefrog/" + capture.name + ".zip")
 		require.NoError(t, err)
 		want := reference.Spans(run, reference.Rules{MaxSpansPerTrace: 20_000, End: "ended"})
-		for _, way := range capture.ways {
+		ways := capture.ways
+		if testing.Short() {
+			ways = ways[2:4] // several packers, and disorder within and beyond calls
+		}
+		for _, way := range ways {
 			t.Run(fmt.Sprintf("%s by %d packers, %d events a batch", capture.name, way.packers, way.batch), func(t *testing.T) {
 				check := newComparison(t, want)
 				b := newBed(t)

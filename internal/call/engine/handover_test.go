@@ -23,6 +23,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
 	"github.com/callbraid/callbraid/internal/call/pairing"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // (a) Held spans go first. If they are refused again, the call is refused and accepts nothing.
@@ -163,8 +164,7 @@ func TestHandOversGoOnWhileAnotherOneIsBlocked(t *testing.T) {
 	<-blocked
 	b.pass(slowCall + 1)
 	b.handOver(call(2, "g", 0))
-	require.Eventually(t, func() bool { return slices.Equal([]string{"s2/g 0"}, b.next.accepted()) }, time.Minute, time.Millisecond,
-		"a goroutine offers held spans")
+	require.True(t, testkit.Happens(func() bool { return slices.Equal([]string{"s2/g 0"}, b.next.accepted()) }), "a goroutine offers held spans")
 	close(goOn)
 	<-done
 	b.handOver(call(2, "g", 2))
@@ -513,6 +513,7 @@ func TestAShutdownDeliversSpansThatAreAcceptedAgain(t *testing.T) {
 
 // A component that ignores its context must not stop the shutdown of the whole collector. All of its spans count.
 func TestAShutdownEndsInTimeAlsoIfTheNextComponentDoesNotReturn(t *testing.T) {
+	t.Parallel()
 	handOver := func(b *bed, batches ...batch) func() {
 		td, done := traces(b.t, batches...), make(chan struct{})
 		go func() {
@@ -552,6 +553,7 @@ func TestAShutdownEndsInTimeAlsoIfTheNextComponentDoesNotReturn(t *testing.T) {
 		}, 2, 0, "0 call streams"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t, func(c *Config) { c.ShutdownTimeout = 100 * time.Millisecond })
 			blocked, release := make(chan struct{}, 1), make(chan struct{})
 			wait := test.begin(b, func() {
@@ -566,7 +568,7 @@ func TestAShutdownEndsInTimeAlsoIfTheNextComponentDoesNotReturn(t *testing.T) {
 			}
 			asked, began := b.next.timesAsked(), time.Now()
 			err := b.Shutdown(context.Background())
-			assert.Less(t, time.Since(began), 3*Overtime)
+			assert.Less(t, time.Since(began), 10*Overtime)
 			require.ErrorContains(t, err, test.streams)
 			assert.Equal(t, test.dropped, b.sum("dropped_spans", "shutdown"))
 			assert.Equal(t, 1, b.logs.FilterMessage(messageDropped).Len())

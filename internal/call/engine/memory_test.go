@@ -142,6 +142,9 @@ func TestTheChargedMemoryOfStreamsIsTheGrowthOfTheHeap(t *testing.T) {
 			b.handOver(batch{stream: 1, events: []string{"enter f"}})
 			td := traces(t, test.batch)
 			before, charged := liveHeap(), b.accounts.bytes.Load()
+			if testing.Short() {
+				test.streams /= 4
+			}
 			for i := range test.streams {
 				renumber(td, i)
 				require.NoError(t, b.ConsumeTraces(t.Context(), td))

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/componentkit/socket"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // script is a listener that has an error for each Accept, and then a connection.
@@ -122,7 +123,7 @@ func (s *served) dial(text string) net.Conn {
 
 func (s *served) await(open, waiting int) {
 	s.t.Helper()
-	require.Eventually(s.t, func() bool { return s.slots.Open() == open && s.slots.Waiting() == waiting }, patience, time.Millisecond)
+	require.True(s.t, testkit.Happens(func() bool { return s.slots.Open() == open && s.slots.Waiting() == waiting }))
 }
 
 const request = "GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n"

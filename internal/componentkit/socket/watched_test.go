@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-const patience = time.Minute
+	"github.com/callbraid/callbraid/internal/testkit"
+)
 
 // pair returns a watched connection and its client.
 func pair(t *testing.T) (conn net.Conn, client *net.TCPConn) {
@@ -50,7 +50,7 @@ func TestAConnectionIsDrainedOnlyWhileItsReaderWaitsForMoreBytes(t *testing.T) {
 	drained := func() bool { return Drained(conn) }
 	for range 3 {
 		more <- struct{}{}
-		require.Eventually(t, drained, patience, time.Millisecond, "the reader waits")
+		require.True(t, testkit.Happens(drained), "the reader waits")
 		_, err := client.Write([]byte("abc"))
 		require.NoError(t, err)
 		require.Equal(t, 3, <-read)

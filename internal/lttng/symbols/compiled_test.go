@@ -179,7 +179,7 @@ func TestNamesEqualThoseOfNM(t *testing.T) {
 		"optimised":                 {[]string{"-O2"}, 30},
 		"with everything linked in": {[]string{"-static"}, 4000},
 	} {
-		if testing.Short() && c.least > 1000 {
+		if testing.Short() && c.least > 30 {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -43,8 +43,11 @@ func newRoomBed(t *testing.T, room int64) *roomBed {
 const debugShopBytes = 4 << 10
 
 func TestAFileIsReadOnlyIfTheBudgetHasRoomForItsReading(t *testing.T) {
-	results := map[string]int{}
-	for room := range int64(debugShopBytes) {
+	results, step := map[string]int{}, int64(1)
+	if testing.Short() {
+		step = 37
+	}
+	for room := int64(0); room < debugShopBytes; room += step {
 		bed := newRoomBed(t, room)
 		writeFile(t, bed.dir, "opt/shop", debugShop("pay"))
 		result := bed.described(t, "/opt/shop")

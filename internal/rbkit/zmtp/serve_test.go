@@ -18,6 +18,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // reports are the reports of a server.
@@ -56,7 +57,7 @@ func served(t testing.TB, address string, serve func(context.Context, net.Listen
 
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	require.Eventually(t, is, patience, time.Millisecond, what)
+	require.True(t, testkit.Happens(is), what)
 }
 
 // subscribed is a subscriber of a publisher that knows of it.
@@ -295,7 +296,7 @@ func TestServeReturnsAnErrorWhenItsListenerIsClosed(t *testing.T) {
 
 func TestAFollowingContinuesAfterRestarts(t *testing.T) {
 	p := zmtp.NewPublisher(zmtp.PublisherOptions{})
-	address, stop := served(t, "127.0.0.1:0", p.Serve)
+	address, stop := served(t, testkit.Address(t), p.Serve)
 	const restarts = 3
 	var told []string
 	lost := make(chan struct{}, 1000)

@@ -29,6 +29,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
@@ -113,7 +114,7 @@ func (b *bed) dropped() map[string]int {
 
 func (b *bed) await(what string, condition func() bool) {
 	b.t.Helper()
-	require.Eventually(b.t, condition, patience, time.Millisecond, "waited for %s", what)
+	require.True(b.t, testkit.Happens(condition), "waited for %s", what)
 }
 
 // lines returns the number of log lines with a text.

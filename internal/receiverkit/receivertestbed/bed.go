@@ -32,6 +32,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
@@ -123,7 +124,7 @@ func (b *Bed) Shutdown() {
 // Await waits for a condition, and fails with all log lines.
 func (b *Bed) Await(what string, condition func() bool) {
 	b.T.Helper()
-	if assert.Eventually(b.T, condition, Patience, time.Millisecond, "waited for %s", what) {
+	if assert.True(b.T, testkit.Happens(condition), "waited for %s", what) {
 		return
 	}
 	for _, entry := range b.Log.All() {

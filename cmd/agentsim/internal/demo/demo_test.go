@@ -14,6 +14,8 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 func TestTheSummaryAddsUp(t *testing.T) {
@@ -56,7 +58,7 @@ The 10 methods with most self time (without the methods they call):
 }
 
 func TestAPortInUseIsAClearError(t *testing.T) {
-	listener, err := net.Listen("tcp", "localhost:0")
+	listener, err := net.Listen("tcp", testkit.Address(t))
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	assert.ErrorContains(t, checkFree(address), address+" is in use: end the program that listens there")

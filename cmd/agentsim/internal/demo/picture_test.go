@@ -169,10 +169,7 @@ while :; do sleep 0.1; done`)
 
 	for _, keep := range []bool{false, true} {
 		ctx, interrupt := context.WithCancel(t.Context())
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		address := listener.Addr().String()
-		require.NoError(t, listener.Close(), "the demo wants it to be free")
+		address := testkit.Address(t)
 		data := filepath.Join(directory, fmt.Sprintf("data of %v", keep))
 		served := make(chan *http.Server)
 		go func() {
@@ -181,7 +178,7 @@ while :; do sleep 0.1; done`)
 		var out testkit.Output
 		if keep {
 			go func() {
-				assert.Eventually(t, func() bool { return strings.Contains(out.String(), "Where to look") }, time.Minute, time.Millisecond)
+				assert.True(t, testkit.Happens(func() bool { return strings.Contains(out.String(), "Where to look") }))
 				interrupt()
 			}()
 		}
@@ -200,10 +197,10 @@ while :; do sleep 0.1; done`)
 
 // serveWhenStarted serves the text at the address once the collector has a log.
 func serveWhenStarted(t *testing.T, log, address, text string) *http.Server {
-	assert.Eventually(t, func() bool {
+	assert.True(t, testkit.Happens(func() bool {
 		_, err := os.Stat(log)
 		return err == nil
-	}, time.Minute, time.Millisecond)
+	}))
 	listener, err := net.Listen("tcp", address)
 	assert.NoError(t, err)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })}

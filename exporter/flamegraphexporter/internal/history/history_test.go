@@ -18,6 +18,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/call/calltree"
 	"github.com/callbraid/callbraid/internal/call/storedtree"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 func TestTreesAndWindowsSurviveARestart(t *testing.T) {
@@ -582,7 +583,7 @@ func TestTheIntervalAndTheEndOfTheHourSave(t *testing.T) {
 	b = newBed(t, d, func(b *bed) { b.settings.Interval = time.Millisecond })
 	b.call("shop", "main", 1)
 	b.Start()
-	require.Eventually(t, func() bool { d.mu.Lock(); defer d.mu.Unlock(); return len(d.trees()) == 2 }, 10*time.Second, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { d.mu.Lock(); defer d.mu.Unlock(); return len(d.trees()) == 2 }))
 	require.NoError(t, b.Close(t.Context()))
 	assert.Equal(t, 1, d.closed)
 }

@@ -22,7 +22,10 @@ const (
 func (srv *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{Handler: srv, ReadHeaderTimeout: headerTimeout}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	go func() {
+		defer close(served)
+		served <- server.Serve(listener)
+	}()
 	var err error
 	select {
 	case err = <-served:
@@ -35,6 +38,8 @@ func (srv *Server) Serve(ctx context.Context, listener net.Listener) error {
 		_ = server.Close() // a client reads too slowly, or not at all
 	}
 	srv.requestsOpen.Wait()
+	for range served { // it may have begun after the shutdown
+	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

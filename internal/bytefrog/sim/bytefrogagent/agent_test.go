@@ -6,9 +6,9 @@ package bytefrogagent_test
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -18,15 +18,16 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/hqtest"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// settle is short for fast tests, and long enough for a busy machine to notice two losses within it.
+// settle is the time in which an agent has to notice two losses that belong together. All times are simulated.
 const settle = 150 * time.Millisecond
 
 // heartbeat is the interval of the agents' heartbeats, and the time that they need to close their connections after an
-// error. It is long enough for immediate reactions of an HQ.
+// error.
 const heartbeat = settle
 
 func configuration() bytefrog.AgentConfiguration {
@@ -41,7 +42,8 @@ func configuration() bytefrog.AgentConfiguration {
 	}
 }
 
-// busy is a program that enters and leaves one method: without end, or `events` times.
+// busy is a program that enters and leaves one method: without end, or `events` times. It fills a buffer in a millisecond, so that
+// the simulated time goes on.
 type busy struct {
 	events uint32
 	made   chan struct{} // closed when it has sent its first buffer; may be nil
@@ -51,6 +53,7 @@ type busy struct {
 func (p *busy) Run(t *bytefrogagent.Tracer) error {
 	var number uint32
 	for first := true; p.events == 0 || number < p.events; first = false {
+		t.Sleep(time.Millisecond)
 		err := t.Proceed()
 		var b *bytefrogagent.Buffer
 		if err == nil {
@@ -85,7 +88,7 @@ func (p *busy) Run(t *bytefrogagent.Tracer) error {
 	return nil
 }
 
-// bed is an agent that runs against a scripted HQ.
+// bed is an agent that runs against a scripted HQ, in simulated time.
 type bed struct {
 	t      *testing.T
 	hq     *hqtest.HQ
@@ -96,9 +99,10 @@ type bed struct {
 
 func play(t *testing.T, program bytefrogagent.Program, change func(o *bytefrogagent.Options)) *bed {
 	t.Helper()
-	hq := hqtest.New(t)
+	network := hqtest.NewPipes()
+	hq := hqtest.NewAt(t, network)
 	options := bytefrogagent.Options{
-		Endpoint:       hq.Endpoint(),
+		Dial:           network.Dial,
 		ConnectTimeout: 5 * time.Second,
 		StartTimeout:   5 * time.Second,
 		Settle:         settle,
@@ -259,98 +263,110 @@ func TestFateOfAProgramWhenItsHQDisconnects(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			program := &busy{made: make(chan struct{})}
-			b := play(t, program, func(o *bytefrogagent.Options) { o.StartTimeout = 10 * settle })
-			c := configuration()
-			c.HeartbeatInterval = heartbeat
-			b.hq.Begin(c)
-			<-program.made
-			b.hq.WaitBytes(50000)
-			test.disconnect(b.hq)
-			got := b.end()
-			assert.Equal(t, test.want, got.Outcome, got.Reason)
-			assert.NotEmpty(t, got.Reason)
+			synctest.Test(t, func(t *testing.T) {
+				program := &busy{made: make(chan struct{})}
+				b := play(t, program, func(o *bytefrogagent.Options) { o.StartTimeout = 10 * settle })
+				c := configuration()
+				c.HeartbeatInterval = heartbeat
+				b.hq.Begin(c)
+				<-program.made
+				b.hq.WaitBytes(50000)
+				test.disconnect(b.hq)
+				got := b.end()
+				assert.Equal(t, test.want, got.Outcome, got.Reason)
+				assert.NotEmpty(t, got.Reason)
+			})
 		})
 	}
 }
 
 func TestAHungProgramHangsForTheHangTimeout(t *testing.T) {
-	const hang = 300 * time.Millisecond
-	b := play(t, &busy{}, func(o *bytefrogagent.Options) { o.HangTimeout = hang })
-	b.hq.Begin(configuration())
-	b.hq.WaitBytes(1)
-	begin := time.Now()
-	b.hq.CloseControl()
-	b.hq.CloseData()
-	assert.Equal(t, bytefrogagent.Hung, b.end().Outcome)
-	assert.GreaterOrEqual(t, time.Since(begin), hang)
+	synctest.Test(t, func(t *testing.T) {
+		const hang = 300 * time.Millisecond
+		b := play(t, &busy{}, func(o *bytefrogagent.Options) { o.HangTimeout = hang })
+		b.hq.Begin(configuration())
+		b.hq.WaitBytes(1)
+		begin := time.Now()
+		b.hq.CloseControl()
+		b.hq.CloseData()
+		assert.Equal(t, bytefrogagent.Hung, b.end().Outcome)
+		assert.GreaterOrEqual(t, time.Since(begin), hang)
+	})
 }
 
 func TestARunEndsAfterEverythingIsSent(t *testing.T) {
-	program := &busy{events: 30000}
-	b := play(t, program, nil)
-	b.hq.Begin(configuration())
-	got := b.end()
-	b.hq.WaitClosed()
+	synctest.Test(t, func(t *testing.T) {
+		program := &busy{events: 30000}
+		b := play(t, program, nil)
+		b.hq.Begin(configuration())
+		got := b.end()
+		b.hq.WaitClosed()
 
-	assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
-	assert.NoError(t, got.Err)
-	assert.Equal(t, configuration(), got.Configuration)
-	assert.EqualValues(t, 30000, got.Stats.Events)
-	control := b.hq.ControlMessages()
-	assert.Equal(t, bytefrog.ModeInitializing, control[0].(bytefrog.Heartbeat).Mode)
-	assert.Equal(t, bytefrog.ModeShuttingDown, control[len(control)-1].(bytefrog.Heartbeat).Mode)
-	sum := 0
-	for _, data := range b.hq.DataBytes() {
-		sum += len(data)
-	}
-	assert.EqualValues(t, sum, got.Stats.Bytes)
-	assert.Equal(t, 15000*(bytefrog.MethodEntrySize+bytefrog.MethodExitSize), sum)
+		assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
+		assert.NoError(t, got.Err)
+		assert.Equal(t, configuration(), got.Configuration)
+		assert.EqualValues(t, 30000, got.Stats.Events)
+		control := b.hq.ControlMessages()
+		assert.Equal(t, bytefrog.ModeInitializing, control[0].(bytefrog.Heartbeat).Mode)
+		assert.Equal(t, bytefrog.ModeShuttingDown, control[len(control)-1].(bytefrog.Heartbeat).Mode)
+		sum := 0
+		for _, data := range b.hq.DataBytes() {
+			sum += len(data)
+		}
+		assert.EqualValues(t, sum, got.Stats.Bytes)
+		assert.Equal(t, 15000*(bytefrog.MethodEntrySize+bytefrog.MethodExitSize), sum)
+	})
 }
 
 func TestAnHQThatDisconnectsAfterTheLastEventHasNoEffect(t *testing.T) {
-	program := &busy{events: 1000, end: make(chan struct{})}
-	b := play(t, program, nil)
-	b.hq.Begin(configuration())
-	require.Eventually(t, func() bool { return b.agent.Stats().Events == 1000 }, 10*time.Second, time.Millisecond)
-	close(program.end)
-	b.hq.Wait("mode X", func(control []bytefrog.Message, _ [][]byte) bool {
-		beat, ok := control[len(control)-1].(bytefrog.Heartbeat)
-		return ok && beat.Mode == bytefrog.ModeShuttingDown
+	synctest.Test(t, func(t *testing.T) {
+		program := &busy{events: 1000, end: make(chan struct{})}
+		b := play(t, program, nil)
+		b.hq.Begin(configuration())
+		require.True(t, testkit.Happens(func() bool { return b.agent.Stats().Events == 1000 }))
+		close(program.end)
+		b.hq.Wait("mode X", func(control []bytefrog.Message, _ [][]byte) bool {
+			beat, ok := control[len(control)-1].(bytefrog.Heartbeat)
+			return ok && beat.Mode == bytefrog.ModeShuttingDown
+		})
+		b.hq.CloseControl()
+		b.hq.CloseData()
+		got := b.end()
+		assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
 	})
-	b.hq.CloseControl()
-	b.hq.CloseData()
-	got := b.end()
-	assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
 }
 
 func TestAProgramWaitsForAnHQThatDoesNotRead(t *testing.T) {
-	b := play(t, &busy{}, nil)
-	b.hq.Begin(configuration())
-	b.hq.WaitBytes(1)
-	b.hq.StopReading(true)
-	waitFull(b.hq, 10)
-	b.hq.StopReading(false)
-	b.hq.WaitBytes(10 << 20)
-	b.agent.Stop()
-	got := b.end()
-	assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
-	assert.Positive(t, got.Stats.Waited)
+	synctest.Test(t, func(t *testing.T) {
+		b := play(t, &busy{}, nil)
+		b.hq.Begin(configuration())
+		b.hq.WaitBytes(1)
+		b.hq.StopReading(true)
+		waitFull(b.hq, 10)
+		b.hq.StopReading(false)
+		b.hq.WaitBytes(1 << 20)
+		b.agent.Stop()
+		got := b.end()
+		assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
+		assert.Positive(t, got.Stats.Waited)
+	})
 }
 
 func TestAnHQThatDoesNotReadCanSuspendAndDisconnect(t *testing.T) {
-	b := play(t, &busy{}, nil)
-	b.hq.Begin(configuration())
-	b.hq.WaitBytes(1)
-	b.hq.StopReading(true)
-	waitFull(b.hq, 10)
-	b.hq.Order(bytefrog.TypeSuspend)
-	b.hq.WaitBreak(1)
-	b.hq.StopReading(false)
-	b.hq.WaitEvents(int(b.hq.WaitBreak(1).Sequence))
-	b.hq.Send(bytefrog.ErrorMessage{Text: "away"})
-	b.hq.WaitClosed()
-	assert.Equal(t, bytefrogagent.Untraced, b.end().Outcome)
+	synctest.Test(t, func(t *testing.T) {
+		b := play(t, &busy{}, nil)
+		b.hq.Begin(configuration())
+		b.hq.WaitBytes(1)
+		b.hq.StopReading(true)
+		waitFull(b.hq, 10)
+		b.hq.Order(bytefrog.TypeSuspend)
+		b.hq.WaitBreak(1)
+		b.hq.StopReading(false)
+		b.hq.WaitEvents(int(b.hq.WaitBreak(1).Sequence))
+		b.hq.Send(bytefrog.ErrorMessage{Text: "away"})
+		b.hq.WaitClosed()
+		assert.Equal(t, bytefrogagent.Untraced, b.end().Outcome)
+	})
 }
 
 // After Thaw, a frozen process reads the last messages and the loss of its connections simultaneously.
@@ -375,113 +391,121 @@ func TestFateOfAFrozenProgram(t *testing.T) {
 		"left alone": {disconnect: func(*hqtest.HQ) {}, want: bytefrogagent.Completed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			program := &busy{events: 100_000_000}
-			if test.want == bytefrogagent.Completed {
-				program.events = 1_000_000
-			}
-			b := play(t, program, nil)
-			b.hq.Begin(configuration())
-			b.hq.WaitBytes(50000)
-			b.agent.Freeze()
-			beats := b.agent.Stats().Heartbeats
-			test.disconnect(b.hq)
-			<-time.After(settle)
-			assert.LessOrEqual(t, b.agent.Stats().Heartbeats, beats+1, "one heartbeat may have been in progress")
-			b.agent.Thaw()
-			got := b.end()
-			assert.Equal(t, test.want, got.Outcome, got.Reason)
+			synctest.Test(t, func(t *testing.T) {
+				program := &busy{events: 100_000_000}
+				if test.want == bytefrogagent.Completed {
+					program.events = 100_000
+				}
+				b := play(t, program, nil)
+				b.hq.Begin(configuration())
+				b.hq.WaitBytes(50000)
+				b.agent.Freeze()
+				beats := b.agent.Stats().Heartbeats
+				test.disconnect(b.hq)
+				<-time.After(settle)
+				assert.LessOrEqual(t, b.agent.Stats().Heartbeats, beats+1, "one heartbeat may have been in progress")
+				b.agent.Thaw()
+				got := b.end()
+				assert.Equal(t, test.want, got.Outcome, got.Reason)
+			})
 		})
 	}
 }
 
 // For an agent that is shutting down, suspend is an error.
 func TestSuspendAtTheEndLosesUnsentEvents(t *testing.T) {
-	const events = 1_000_000 // more than sockets hold, and fewer than fit in the agent's buffers
-	c := configuration()
-	c.BufferMemoryBudget = 64 << 20
-	b := play(t, &busy{events: events}, nil)
-	b.hq.StopReading(true)
-	b.hq.Begin(c)
-	b.hq.Wait("mode X", func(control []bytefrog.Message, _ [][]byte) bool {
-		beat, ok := control[len(control)-1].(bytefrog.Heartbeat)
-		return ok && beat.Mode == bytefrog.ModeShuttingDown
+	synctest.Test(t, func(t *testing.T) {
+		const events = 100_000 // fewer than fit in the agent's buffers
+		c := configuration()
+		c.BufferMemoryBudget = 8 << 20
+		b := play(t, &busy{events: events}, nil)
+		b.hq.StopReading(true)
+		b.hq.Begin(c)
+		b.hq.Wait("mode X", func(control []bytefrog.Message, _ [][]byte) bool {
+			beat, ok := control[len(control)-1].(bytefrog.Heartbeat)
+			return ok && beat.Mode == bytefrog.ModeShuttingDown
+		})
+		b.hq.Order(bytefrog.TypeSuspend)
+		b.hq.Wait("error", func(control []bytefrog.Message, _ [][]byte) bool {
+			return slices.ContainsFunc(control, func(m bytefrog.Message) bool { _, ok := m.(bytefrog.ErrorMessage); return ok })
+		})
+		b.hq.StopReading(false)
+		got := b.end()
+		assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
+		assert.Contains(t, got.Reason, "suspend where nothing was traced")
 	})
-	b.hq.Order(bytefrog.TypeSuspend)
-	b.hq.Wait("error", func(control []bytefrog.Message, _ [][]byte) bool {
-		return slices.ContainsFunc(control, func(m bytefrog.Message) bool { _, ok := m.(bytefrog.ErrorMessage); return ok })
-	})
-	b.hq.StopReading(false)
-	got := b.end()
-	assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
-	assert.Contains(t, got.Reason, "suspend where nothing was traced")
 }
 
 func TestARefusedAgentRunsItsProgram(t *testing.T) {
-	nothing := bytefrog.AgentConfiguration{
-		HeartbeatInterval: 10 * time.Millisecond, Exclusions: []string{""}, Inclusions: []string{},
-		BufferMemoryBudget: 64 << 10, QueueRetryCount: 1,
-	}
-	b := play(t, &busy{}, func(o *bytefrogagent.Options) { o.DataConnections = 3 })
-	b.hq.Configure(b.hq.Accept().Version, nothing)
-	b.hq.Order(bytefrog.TypeStart)
-	b.hq.Wait("a class report", func(control []bytefrog.Message, _ [][]byte) bool {
-		return slices.ContainsFunc(control, func(m bytefrog.Message) bool { _, ok := m.(bytefrog.ClassReport); return ok })
+	synctest.Test(t, func(t *testing.T) {
+		nothing := bytefrog.AgentConfiguration{
+			HeartbeatInterval: 10 * time.Millisecond, Exclusions: []string{""}, Inclusions: []string{},
+			BufferMemoryBudget: 64 << 10, QueueRetryCount: 1,
+		}
+		b := play(t, &busy{}, func(o *bytefrogagent.Options) { o.DataConnections = 3 })
+		b.hq.Configure(b.hq.Accept().Version, nothing)
+		b.hq.Order(bytefrog.TypeStart)
+		b.hq.Wait("a class report", func(control []bytefrog.Message, _ [][]byte) bool {
+			return slices.ContainsFunc(control, func(m bytefrog.Message) bool { _, ok := m.(bytefrog.ClassReport); return ok })
+		})
+		b.hq.Send(bytefrog.ErrorMessage{Text: "too many"})
+		b.hq.WaitClosed()
+		got := b.end()
+		assert.Equal(t, bytefrogagent.Refused, got.Outcome, got.Reason)
+		assert.Equal(t, "the HQ sent error: too many", got.Reason)
+		assert.Zero(t, got.Configuration.DataConnections)
+		assert.Zero(t, got.Stats.Bytes)
 	})
-	b.hq.Send(bytefrog.ErrorMessage{Text: "too many"})
-	b.hq.WaitClosed()
-	got := b.end()
-	assert.Equal(t, bytefrogagent.Refused, got.Outcome, got.Reason)
-	assert.Equal(t, "the HQ sent error: too many", got.Reason)
-	assert.Zero(t, got.Configuration.DataConnections)
-	assert.Zero(t, got.Stats.Bytes)
 }
 
 func TestOrdersAreCarriedOut(t *testing.T) {
-	b := play(t, &busy{}, nil)
-	b.hq.Begin(configuration())
-	mode := func(want bytefrog.Mode) {
-		t.Helper()
-		seen := len(b.hq.ControlMessages())
-		b.hq.Wait("mode "+want.String(), func(control []bytefrog.Message, _ [][]byte) bool {
-			for _, m := range control[seen:] {
-				if beat, ok := m.(bytefrog.Heartbeat); ok && beat.Mode == want {
-					return true
+	synctest.Test(t, func(t *testing.T) {
+		b := play(t, &busy{}, nil)
+		b.hq.Begin(configuration())
+		mode := func(want bytefrog.Mode) {
+			t.Helper()
+			seen := len(b.hq.ControlMessages())
+			b.hq.Wait("mode "+want.String(), func(control []bytefrog.Message, _ [][]byte) bool {
+				for _, m := range control[seen:] {
+					if beat, ok := m.(bytefrog.Heartbeat); ok && beat.Mode == want {
+						return true
+					}
 				}
-			}
-			return false
-		})
-	}
-	bytesNow := func() int {
-		sum := 0
-		for _, data := range b.hq.DataBytes() {
-			sum += len(data)
+				return false
+			})
 		}
-		return sum
-	}
-	mode(bytefrog.ModeTracing)
-	b.hq.Order(bytefrog.TypePause)
-	mode(bytefrog.ModePaused)
-	b.hq.Order(bytefrog.TypeUnpause)
-	b.hq.WaitBytes(bytesNow() + 1<<20)
-	for n := 1; n <= 3; n++ {
-		b.hq.Order(bytefrog.TypeSuspend)
-		first := b.hq.WaitBreak(n)
-		mode(bytefrog.ModeSuspended)
-		// Events before the break arrive, and no event from it on.
-		b.hq.WaitEvents(int(first.Sequence))
-		assert.Equal(t, int(first.Sequence), numbered(b.hq.DataBytes()))
-		b.hq.Order(bytefrog.TypeUnsuspend)
+		bytesNow := func() int {
+			sum := 0
+			for _, data := range b.hq.DataBytes() {
+				sum += len(data)
+			}
+			return sum
+		}
+		mode(bytefrog.ModeTracing)
+		b.hq.Order(bytefrog.TypePause)
+		mode(bytefrog.ModePaused)
+		b.hq.Order(bytefrog.TypeUnpause)
 		b.hq.WaitBytes(bytesNow() + 1<<20)
-	}
-	// The HQ suspends twice before the program notices the first: both are answered.
-	b.hq.Send(bytefrog.Command{Of: bytefrog.TypeSuspend})
-	b.hq.WaitBreak(4)
-	b.hq.Send(bytefrog.Command{Of: bytefrog.TypeUnsuspend}, bytefrog.Command{Of: bytefrog.TypeSuspend})
-	b.hq.WaitBreak(5)
-	b.hq.Order(bytefrog.TypeStop)
-	got := b.end()
-	assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
-	assert.EqualValues(t, 5, got.Stats.Breaks)
+		for n := 1; n <= 3; n++ {
+			b.hq.Order(bytefrog.TypeSuspend)
+			first := b.hq.WaitBreak(n)
+			mode(bytefrog.ModeSuspended)
+			// Events before the break arrive, and no event from it on.
+			b.hq.WaitEvents(int(first.Sequence))
+			assert.Equal(t, int(first.Sequence), numbered(b.hq.DataBytes()))
+			b.hq.Order(bytefrog.TypeUnsuspend)
+			b.hq.WaitBytes(bytesNow() + 1<<20)
+		}
+		// The HQ suspends twice before the program notices the first: both are answered.
+		b.hq.Send(bytefrog.Command{Of: bytefrog.TypeSuspend})
+		b.hq.WaitBreak(4)
+		b.hq.Send(bytefrog.Command{Of: bytefrog.TypeUnsuspend}, bytefrog.Command{Of: bytefrog.TypeSuspend})
+		b.hq.WaitBreak(5)
+		b.hq.Order(bytefrog.TypeStop)
+		got := b.end()
+		assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
+		assert.EqualValues(t, 5, got.Stats.Breaks)
+	})
 }
 
 // numbered counts events.
@@ -502,29 +526,33 @@ func numbered(data [][]byte) int {
 }
 
 func TestSuspendBeforeStartHasNoEffectOnEvents(t *testing.T) {
-	b := play(t, &busy{events: 1000}, nil)
-	hello := b.hq.Accept()
-	b.hq.Configure(hello.Version, configuration())
-	b.hq.Order(bytefrog.TypeSuspend)
-	b.hq.Order(bytefrog.TypeStart)
-	b.hq.AcceptData(2)
-	got := b.end()
-	assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
-	assert.EqualValues(t, 1000, got.Stats.Events)
-	assert.Zero(t, got.Stats.Breaks)
+	synctest.Test(t, func(t *testing.T) {
+		b := play(t, &busy{events: 1000}, nil)
+		hello := b.hq.Accept()
+		b.hq.Configure(hello.Version, configuration())
+		b.hq.Order(bytefrog.TypeSuspend)
+		b.hq.Order(bytefrog.TypeStart)
+		b.hq.AcceptData(2)
+		got := b.end()
+		assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
+		assert.EqualValues(t, 1000, got.Stats.Events)
+		assert.Zero(t, got.Stats.Breaks)
+	})
 }
 
 func TestVersion2ReadsItsConfiguration(t *testing.T) {
-	b := play(t, &busy{events: 10}, func(o *bytefrogagent.Options) { o.Version = 2; o.DataConnections = 3 })
-	hello := b.hq.Accept()
-	require.EqualValues(t, 2, hello.Version)
-	b.hq.Configure(2, configuration())
-	b.hq.Order(bytefrog.TypeStart)
-	b.hq.AcceptData(3)
-	got := b.end()
-	assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
-	assert.EqualValues(t, 200, got.Configuration.RunID)
-	assert.Equal(t, []string{"^demo/"}, got.Configuration.Inclusions)
+	synctest.Test(t, func(t *testing.T) {
+		b := play(t, &busy{events: 10}, func(o *bytefrogagent.Options) { o.Version = 2; o.DataConnections = 3 })
+		hello := b.hq.Accept()
+		require.EqualValues(t, 2, hello.Version)
+		b.hq.Configure(2, configuration())
+		b.hq.Order(bytefrog.TypeStart)
+		b.hq.AcceptData(3)
+		got := b.end()
+		assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
+		assert.EqualValues(t, 200, got.Configuration.RunID)
+		assert.Equal(t, []string{"^demo/"}, got.Configuration.Inclusions)
+	})
 }
 
 // These are actions of an HQ before the start.
@@ -616,31 +644,31 @@ func TestBeforeMain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := play(t, &busy{}, test.change)
-			test.treat(b.hq)
-			got := b.end()
-			assert.Equal(t, test.want, got.Outcome, got.Reason)
+			synctest.Test(t, func(t *testing.T) {
+				b := play(t, &busy{}, test.change)
+				test.treat(b.hq)
+				got := b.end()
+				assert.Equal(t, test.want, got.Outcome, got.Reason)
+			})
 		})
 	}
 }
 
 func TestRetryCount0FailsAtTheFirstEvent(t *testing.T) {
-	b := play(t, &busy{}, nil)
-	c := configuration()
-	c.QueueRetryCount = 0
-	b.hq.Begin(c)
-	got := b.end()
-	assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
-	assert.Zero(t, got.Stats.Events)
+	synctest.Test(t, func(t *testing.T) {
+		b := play(t, &busy{}, nil)
+		c := configuration()
+		c.QueueRetryCount = 0
+		b.hq.Begin(c)
+		got := b.end()
+		assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
+		assert.Zero(t, got.Stats.Events)
+	})
 }
 
 func TestWithoutAnHQTheProgramRunsUntraced(t *testing.T) {
-	listener, err := net.Listen("tcp", "localhost:0")
-	require.NoError(t, err)
-	endpoint := listener.Addr().String()
-	require.NoError(t, listener.Close())
 	begin := time.Now()
-	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: 100 * time.Millisecond}, &busy{})
+	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: testkit.Address(t), ConnectTimeout: 100 * time.Millisecond}, &busy{})
 	got := agent.Run(context.Background())
 	assert.Equal(t, bytefrogagent.Untraced, got.Outcome, got.Reason)
 	assert.Error(t, got.Err)
@@ -654,16 +682,18 @@ func TestAKilledProgramClosesWithoutAMessage(t *testing.T) {
 		"in the middle":        func(hq *hqtest.HQ) { hq.Begin(configuration()); hq.WaitBytes(100000) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := play(t, &busy{}, nil)
-			prepare(b.hq)
-			b.kill()
-			assert.Equal(t, bytefrogagent.Killed, b.end().Outcome)
-			b.hq.WaitClosed()
-			for _, m := range b.hq.ControlMessages() {
-				if beat, ok := m.(bytefrog.Heartbeat); ok {
-					assert.NotEqual(t, bytefrog.ModeShuttingDown, beat.Mode, "the agent must not report its end")
+			synctest.Test(t, func(t *testing.T) {
+				b := play(t, &busy{}, nil)
+				prepare(b.hq)
+				b.kill()
+				assert.Equal(t, bytefrogagent.Killed, b.end().Outcome)
+				b.hq.WaitClosed()
+				for _, m := range b.hq.ControlMessages() {
+					if beat, ok := m.(bytefrog.Heartbeat); ok {
+						assert.NotEqual(t, bytefrog.ModeShuttingDown, beat.Mode, "the agent must not report its end")
+					}
 				}
-			}
+			})
 		})
 	}
 }
@@ -674,11 +704,13 @@ type broken struct{}
 func (broken) Run(*bytefrogagent.Tracer) error { return errors.New("out of luck") }
 
 func TestAFailedProgramReportsToTheHQ(t *testing.T) {
-	b := play(t, broken{}, nil)
-	b.hq.Begin(configuration())
-	got := b.end()
-	assert.Equal(t, bytefrogagent.Untraced, got.Outcome)
-	assert.ErrorContains(t, got.Err, "out of luck")
-	b.hq.WaitClosed()
-	assert.Contains(t, b.hq.ControlMessages(), bytefrog.Message(bytefrog.ErrorMessage{Text: "the program failed: out of luck"}))
+	synctest.Test(t, func(t *testing.T) {
+		b := play(t, broken{}, nil)
+		b.hq.Begin(configuration())
+		got := b.end()
+		assert.Equal(t, bytefrogagent.Untraced, got.Outcome)
+		assert.ErrorContains(t, got.Err, "out of luck")
+		b.hq.WaitClosed()
+		assert.Contains(t, b.hq.ControlMessages(), bytefrog.Message(bytefrog.ErrorMessage{Text: "the program failed: out of luck"}))
+	})
 }

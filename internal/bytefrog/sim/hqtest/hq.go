@@ -53,6 +53,12 @@ func New(t testing.TB) *HQ {
 	if err != nil {
 		t.Fatalf("listen: %v", err)
 	}
+	return NewAt(t, listener)
+}
+
+// NewAt accepts the connections of a listener. The end of the test closes the HQ.
+func NewAt(t testing.TB, listener net.Listener) *HQ {
+	t.Helper()
 	hq := &HQ{t: t, listener: listener, accepted: make(chan net.Conn, 64), stopAt: -1}
 	hq.changed = sync.NewCond(&hq.mu)
 	hq.readers.Add(1)
@@ -72,7 +78,9 @@ func (hq *HQ) accept() {
 			close(hq.accepted)
 			return
 		}
-		conn.(*net.TCPConn).SetReadBuffer(readBuffer) // a request; the system may use a larger buffer
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			tcp.SetReadBuffer(readBuffer) // a request; the system may use a larger buffer
+		}
 		hq.accepted <- conn
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -175,10 +176,15 @@ func configuration(connections int32) bytefrog.AgentConfiguration {
 // run runs a program against an HQ that executes script.
 func run(t *testing.T, o load.Options, connections int32, script func(hq *hqtest.HQ)) (*load.Program, *hqtest.HQ, bytefrogagent.Result) {
 	t.Helper()
+	hq := hqtest.New(t)
+	return runAt(t, o, connections, hq, bytefrogagent.Options{Endpoint: hq.Endpoint()}, script)
+}
+
+func runAt(t *testing.T, o load.Options, connections int32, hq *hqtest.HQ, options bytefrogagent.Options, script func(hq *hqtest.HQ)) (*load.Program, *hqtest.HQ, bytefrogagent.Result) {
+	t.Helper()
 	p, err := load.New(o)
 	require.NoError(t, err)
-	hq := hqtest.New(t)
-	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: hq.Endpoint()}, p)
+	agent := bytefrogagent.New(options, p)
 	result := make(chan bytefrogagent.Result, 1)
 	go func() { result <- agent.Run(context.Background()) }()
 	hq.Begin(configuration(connections))
@@ -260,11 +266,15 @@ func TestTheSameSeedMakesTheSameCalls(t *testing.T) {
 }
 
 func TestALoadRunHasTheConfiguredRateAndDuration(t *testing.T) {
-	begin := time.Now()
-	p, hq, got := run(t, load.Options{Rate: 20000, Duration: 500 * time.Millisecond, Record: true}, 1, func(*hqtest.HQ) {})
-	check(t, p, hq, got)
-	assert.GreaterOrEqual(t, time.Since(begin), 500*time.Millisecond)
-	assert.InDelta(t, 10000, p.Made(), 1000)
+	// In simulated time no pause of the machine delays the program.
+	synctest.Test(t, func(t *testing.T) {
+		network, begin := hqtest.NewPipes(), time.Now()
+		p, hq, got := runAt(t, load.Options{Rate: 20000, Duration: 500 * time.Millisecond, Record: true}, 1,
+			hqtest.NewAt(t, network), bytefrogagent.Options{Dial: network.Dial}, func(*hqtest.HQ) {})
+		check(t, p, hq, got)
+		assert.InDelta(t, 500*time.Millisecond, time.Since(begin), float64(50*time.Millisecond))
+		assert.InDelta(t, 10000, p.Made(), 200)
+	})
 }
 
 func TestErrorsNameInvalidOptions(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/javamethods"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // patience is how long a test waits for an expected event.
@@ -102,5 +103,5 @@ func pattern(t *testing.T, text string) javamethods.Pattern {
 // eventually waits for a condition.
 func eventually(t *testing.T, condition func() bool, what string) {
 	t.Helper()
-	require.Eventually(t, condition, patience, time.Millisecond, what)
+	require.True(t, testkit.Happens(condition), what)
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // patience is the time limit for expected events.
@@ -144,7 +145,7 @@ func (l *link) tryList() (lttngagent.ListReply, error) {
 // await waits for a condition.
 func await(t *testing.T, what string, met func() bool) {
 	t.Helper()
-	require.Eventually(t, met, patience, time.Millisecond, what)
+	require.True(t, testkit.Happens(met), what)
 }
 
 // portFile writes a file with the daemon's port.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
@@ -83,11 +84,11 @@ func TestAServerEndsWhenItsContextDoes(t *testing.T) {
 	stalled := view(t, r.address, lttnglive.ViewerOptions{})
 	read := make(chan error, 1)
 	go func() { read <- stalled.read() }()
-	require.Eventually(t, func() bool { return r.Stats().Faults == 1 }, time.Minute, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { return r.Stats().Faults == 1 }))
 	idle, err := net.Dial("tcp", r.address)
 	require.NoError(t, err)
 	defer idle.Close()
-	require.Eventually(t, func() bool { return r.Stats().Viewers == 2 }, time.Minute, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { return r.Stats().Viewers == 2 }))
 	r.stop()
 	r.wait()
 	require.ErrorIs(t, <-read, lttnglive.ErrClosed)
@@ -126,7 +127,7 @@ func TestAViewerThatViolatesTheProtocolIsCountedAndLogged(t *testing.T) {
 	require.NoError(t, err)
 	_, err = conn.Write(make([]byte, 16))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return r.Stats().Broken == 1 }, time.Minute, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { return r.Stats().Broken == 1 }))
 	require.NoError(t, conn.Close())
 	r.stop()
 	r.wait()

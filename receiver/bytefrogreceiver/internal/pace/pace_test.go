@@ -14,6 +14,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
@@ -92,11 +93,11 @@ func numbersFrom(first uint32) []bytefrog.Event {
 
 func (b *bed) expectWait(c *connection, done chan []bytefrog.Event) {
 	b.t.Helper()
-	require.Eventually(b.t, c.Waits, testTimeout, time.Millisecond)
+	require.True(b.t, testkit.Happens(c.Waits))
 	// It checks again once, and waits on.
 	looks := b.now.Load()
 	b.group.Changed()
-	require.Eventually(b.t, func() bool { return b.now.Load() > looks }, testTimeout, time.Millisecond)
+	require.True(b.t, testkit.Happens(func() bool { return b.now.Load() > looks }))
 	require.Empty(b.t, done, "expected the connection to wait")
 }
 

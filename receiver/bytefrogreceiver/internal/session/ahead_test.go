@@ -16,7 +16,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
-	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/pace"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
@@ -53,7 +53,7 @@ func (p *pair) readBehind() {
 		p.behind.in.TakeAway()
 		reading.Wait()
 	})
-	require.Eventually(p.t, p.behind.in.CaughtUp, receivertestbed.Patience, time.Millisecond)
+	require.True(p.t, testkit.Happens(p.behind.in.CaughtUp))
 }
 
 // numbersFrom returns 100 events with numbers from first on.
@@ -70,7 +70,7 @@ func TestAConnectionThatIsAheadWaitsThoughItsRunEnds(t *testing.T) {
 	p.run.life.leave(endedByAgent())
 	done := make(chan error)
 	go func() { done <- p.ahead.pack(numbersFrom(1000), p.run.env.Receiver.Now()) }()
-	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
+	require.True(t, testkit.Happens(p.ahead.member.Waits))
 	require.Empty(t, done, "the agent has sent more than was read")
 	p.ahead.in.TakeAway()
 	require.NoError(t, <-done)
@@ -83,9 +83,9 @@ func TestMissingNumbersAreNotForgivenWhileAnotherConnectionIsHeldUp(t *testing.T
 	p.run.env.Receiver.Now = func() time.Time { return time.Unix(60*p.looks.Add(1), 0) }
 	done := make(chan error)
 	go func() { done <- p.ahead.pack(numbersFrom(1000), p.run.env.Receiver.Now()) }()
-	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
+	require.True(t, testkit.Happens(p.ahead.member.Waits))
 	looks := p.looks.Load()
-	require.Eventually(t, func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }, receivertestbed.Patience, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }))
 	require.Empty(t, done, "expected the connection to wait for the one that is held up")
 	p.readBehind()
 	require.NoError(t, <-done)
@@ -96,7 +96,7 @@ func TestEventsWaitForNamesWhileAnotherConnectionWaits(t *testing.T) {
 	p := newPair(t)
 	done := make(chan error)
 	go func() { done <- p.ahead.pack(numbersFrom(1000), p.run.env.Receiver.Now()) }()
-	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
+	require.True(t, testkit.Happens(p.ahead.member.Waits))
 	p.behind.in.OnWait(func() {}) // the connection ahead does not notice, and waits on
 	p.readBehind()
 	other := &dataConnection{run: p.run, member: p.ahead.member, in: p.ahead.in}

@@ -8,10 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // If the server is behind the published port of a container, the local process with its ID is another one.
@@ -30,7 +31,7 @@ func TestAServerIsLocalIfTheProcessWithItsIDRunsJava(t *testing.T) {
 	here, there := &net.TCPAddr{IP: net.IPv6loopback}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}
 	pid := int64(java.Process.Pid)
 	// The arguments are visible a moment after the start.
-	require.Eventually(t, func() bool { return isLocal(here, pid) }, time.Minute, time.Millisecond)
+	require.True(t, testkit.Happens(func() bool { return isLocal(here, pid) }))
 	assert.False(t, isLocal(there, pid), "the server is on another machine")
 	assert.False(t, isLocal(nil, pid))
 	assert.False(t, isLocal(here, int64(os.Getpid())), "this process does not run Java")

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // idleConversation returns a conversation without messages, and the peer's end.
@@ -47,11 +48,11 @@ func waiting(c *conversation) <-chan error {
 // awaitIdle waits until the conversation waits.
 func awaitIdle(t *testing.T, c *conversation) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	require.True(t, testkit.Happens(func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.idle
-	}, patience, time.Millisecond)
+	}))
 }
 
 func awaitOver(t *testing.T, over <-chan error) error {

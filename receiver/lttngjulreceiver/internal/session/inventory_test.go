@@ -34,11 +34,11 @@ func TestAppearedAndDisappearedAreTheDifferenceOfTwoLists(t *testing.T) {
 
 func TestAnInventoryFollowsAnyLists(t *testing.T) {
 	var i inventory
-	known := map[string]bool{}
+	known, random := map[string]bool{}, rand.New(rand.NewPCG(1, 1))
 	for range 1000 {
 		var list []string
-		for range rand.IntN(10) {
-			list = append(list, strconv.Itoa(rand.IntN(12)))
+		for range random.IntN(10) {
+			list = append(list, strconv.Itoa(random.IntN(12)))
 		}
 		want := map[string]bool{}
 		for _, name := range list {

@@ -29,7 +29,7 @@ type Increment struct {
 	Grown []PathGrowth
 }
 
-// IsEmpty reports whether no call ended since the increment before.
+// IsEmpty reports whether no call ended between the increment before and this one.
 func (i *Increment) IsEmpty() bool { return len(i.ByFunction) == 0 && len(i.Grown) == 0 }
 
 // FunctionSum is the sum of the calls of a function that ended in one way.

@@ -9,7 +9,7 @@ import "sync/atomic"
 type Settings struct {
 	// Paths: calls are summed by call path too.
 	Paths bool
-	// PathsOnly: calls are not summed by function.
+	// PathsOnly: calls are not summed by function. It requires Paths.
 	PathsOnly bool
 	// ByThread: the calls of each lane have paths of their own.
 	ByThread bool

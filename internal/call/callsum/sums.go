@@ -74,13 +74,13 @@ func (s *Sums) Lane(known uint32, id uint64, name string) uint32 {
 // CountReturned counts a call that returned. Durations are in nanoseconds and above 0; callees
 // is the time of the call's callees.
 func (s *Sums) CountReturned(function, path uint32, duration, callees int64) {
-	s.countOf(function, duration)
+	s.countByFunction(function, duration)
 	s.countPath(path, 0, duration, callees)
 }
 
 // CountTruncated counts a call whose end was not seen.
 func (s *Sums) CountTruncated(function, path uint32, duration, callees int64) {
-	s.countOf(function, duration)
+	s.countByFunction(function, duration)
 	if s.settings.Paths {
 		path = s.paths.truncated(path)
 	}
@@ -96,8 +96,8 @@ func (s *Sums) CountUnwound(function, exception, path uint32, duration, callees 
 	s.countPath(path, 1, duration, callees)
 }
 
-// countOf counts a call of a function that no exception left.
-func (s *Sums) countOf(function uint32, duration int64) {
+// countByFunction counts a call of a function that no exception left.
+func (s *Sums) countByFunction(function uint32, duration int64) {
 	s.calls++
 	if !s.settings.PathsOnly {
 		s.count(s.of(function), duration)

@@ -21,8 +21,8 @@ import (
 const (
 	barInterval  = 100 * time.Millisecond
 	lineInterval = 2 * time.Second
-	// stillLines: a number that does not change has a line only each so many intervals.
-	stillLines = 5
+	// intervalsPerStillLine: a number that does not change has one line in so many intervals.
+	intervalsPerStillLine = 5
 )
 
 // Progress shows a growing number of items.
@@ -76,14 +76,14 @@ func (p *Progress) Start(sample func() uint64) {
 	p.ended.Go(func() {
 		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
-		var last uint64
-		for still := 0; ; {
+		last, still := uint64(0), intervalsPerStillLine-1 // the first interval has a line
+		for {
 			select {
 			case <-p.done:
 				return
 			case <-ticker.C:
 				now := sample()
-				if still++; now != last || p.bar != nil || still == stillLines {
+				if still++; now != last || p.bar != nil || still == intervalsPerStillLine {
 					p.show(now, float64(now-last)/interval.Seconds())
 					still = 0
 				}

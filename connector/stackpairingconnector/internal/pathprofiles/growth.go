@@ -143,8 +143,8 @@ type lane struct {
 // node is a function below the node of its caller.
 type node struct {
 	parent, function uint32
-	// owner is the number of the origin that first had a plain sample of the node, and sample that sample's number; 0: no
-	// origin had one. Mostly a node has one sample, and this is faster than a table.
+	// owner is the number of the origin that first had a plain sample (sample.isPlain) of the node; 0: none had one. sample
+	// is the number of that sample. Mostly a node has only this sample, and to read it here is faster than a look-up in a table.
 	owner, sample uint32
 }
 
@@ -154,7 +154,7 @@ type samples struct {
 	// number is that of the origin: its index in Growth.origins plus 1.
 	number uint32
 	all    []sample
-	// at has, for each key of a sample that its node does not have, the sample's number: its index in all plus 1.
+	// at has the numbers of all samples that are not in their node, by their keys. A sample's number is its index in all plus 1.
 	at keytable.Table
 	// nodes and functions count those that the origin was the first to need. bytes is their memory, with that of
 	// samples and lanes.
@@ -171,7 +171,7 @@ type sample struct {
 // key is the key of a node in nodeAt.
 func (n node) key() uint64 { return uint64(n.parent)<<32 | uint64(n.function) }
 
-// isPlain reports whether a sample is of no lane, and of calls whose end was seen.
+// isPlain reports whether a sample has no lane and is not truncated.
 func (s *sample) isPlain() bool { return s.lane == 0 && !s.isTruncated }
 
 // key is the key of a sample among those of its origin. There are less than 1<<31 lanes: their bound is MaxPaths.
@@ -301,22 +301,11 @@ func (g *Growth) full(number, own, bytes, ownBytes int) bound {
 //  2. The sample of the place grows.
 func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
 	g.merges++
-	if len(g.nodes) == 1 {
-		// Often one stream has most of the paths, and most of these grew.
-		nodes := max(0, min(len(i.Grown), g.room()/bytesOfNode, g.settings.MaxPaths))
-		g.nodes = slices.Grow(g.nodes, nodes)
-		g.nodeAt.Reserve(nodes)
-		g.reserveFunctions(max(0, min(len(i.Functions), nodes)))
-	}
 	g.places = append(g.places, make([]place, max(0, len(i.Paths)-len(g.places)))...)
 	g.labels = append(g.labels, make([]label, max(0, len(i.Functions)-len(g.labels)))...)
 	g.places[0] = place{merge: g.merges}
 	to, fullOf := g.samplesOf(from)
-	grown := max(0, min(len(i.Grown), g.room()/bytesOfSample, g.settings.MaxPaths-g.samples))
-	to.all = slices.Grow(to.all, grown)
-	if len(to.all) == 0 && len(i.Lanes) > 0 {
-		to.at.Reserve(grown)
-	}
+	g.reserve(to, i)
 	for n := range i.Grown {
 		grown := &i.Grown[n]
 		s, full := g.sample(to, g.placeOf(to, i, grown.Path), i.Paths[grown.Path].Kind == callsum.PathTruncated)
@@ -327,7 +316,31 @@ func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
 	}
 }
 
-// reserveFunctions makes room for n functions and their names, unless there are functions.
+// The most nodes, samples and functions for which memory is reserved. Reserved memory does not count, so it is bounded.
+const (
+	mostReserved          = 1 << 17
+	mostReservedFunctions = 1 << 14
+)
+
+// reserve makes room for the nodes, functions and samples of an increment: often one stream has most of the paths, and most of
+// these grew. An origin gets at most half of the room that all others leave.
+func (g *Growth) reserve(of *samples, i *callsum.Increment) {
+	half := max(0, g.room()/2)
+	n := min(len(i.Grown), half/(bytesOfNode+bytesOfSample), g.settings.MaxPaths, mostReserved)
+	if len(g.nodes) == 1 {
+		g.nodes = slices.Grow(g.nodes, n)
+		g.nodeAt.Reserve(n)
+		g.reserveFunctions(min(len(i.Functions), n, half/(bytesOfFunction+2*bytesOfText), mostReservedFunctions))
+	}
+	n = max(0, min(n, g.settings.MaxPaths-g.samples))
+	of.all = slices.Grow(of.all, n)
+	// Samples of lanes are not in their nodes, and neither are those of nodes that another origin owns.
+	if len(of.all) == 0 && (len(i.Lanes) > 0 || len(g.origins) > 1) {
+		of.at.Reserve(n)
+	}
+}
+
+// reserveFunctions makes room for n functions and their names, before the first function of a program.
 func (g *Growth) reserveFunctions(n int) {
 	if len(g.functionAt) > 0 {
 		return
@@ -491,39 +504,41 @@ func (g *Growth) samplesOf(from *origin.Origin) (*samples, bound) {
 // sample returns the sample of a place, or that of paths without room, and the bound that left no room.
 func (g *Growth) sample(of *samples, p place, isTruncated bool) (*sample, bound) {
 	made := sample{node: p.node, lane: p.lane, isTruncated: isTruncated}
-	at := g.find(of, &made)
+	at := g.numberOf(of, &made)
 	if at == 0 {
-		if full := g.full(g.samples, len(of.all), bytesOfSample, of.bytes); full != noBound {
+		if full := g.full(g.samples, len(of.all), bytesOfSample+bytesOfEntry, of.bytes); full != noBound {
 			p.full = full
 			made = sample{node: g.furtherNode()}
-			at = g.find(of, &made)
+			at = g.numberOf(of, &made)
 		}
 	}
 	if at == 0 {
 		of.all = append(of.all, made)
 		at = uint32(len(of.all))
-		g.put(of, &made, at)
+		g.setNumber(of, &made, at)
 		of.bytes += bytesOfSample
 		g.samples++
 	}
 	return &of.all[at-1], p.full
 }
 
-// find returns the number of a sample, or 0.
-func (g *Growth) find(of *samples, s *sample) uint32 {
+// numberOf returns the number of a sample, or 0.
+func (g *Growth) numberOf(of *samples, s *sample) uint32 {
 	if n := &g.nodes[s.node]; s.isPlain() && n.owner == of.number {
 		return n.sample
 	}
 	return of.at.Find(s.key())
 }
 
-// put adds the number of a sample, for find.
-func (g *Growth) put(of *samples, s *sample, number uint32) {
+// setNumber sets the number of a sample, for numberOf.
+func (g *Growth) setNumber(of *samples, s *sample, number uint32) {
 	if n := &g.nodes[s.node]; s.isPlain() && n.owner == 0 {
 		n.owner, n.sample = of.number, number
 		return
 	}
 	of.at.Put(s.key(), number)
+	of.bytes += bytesOfEntry
+	g.bytes += bytesOfEntry
 }
 
 func (s *sample) add(v *callsum.PathValues) {
@@ -541,9 +556,11 @@ const (
 	bytesOfFunction = 130
 	bytesOfLane     = 120
 	bytesOfNode     = 54
-	bytesOfSample   = 95
+	bytesOfSample   = 47
+	// bytesOfEntry is for a sample that is not in its node.
+	bytesOfEntry = 48
 	// bytesOfOrigin is with the sample of paths without room.
-	bytesOfOrigin = 160 + bytesOfSample
+	bytesOfOrigin = 160 + bytesOfSample + bytesOfEntry
 	// bytesOfPlace is for a path of the longest increment, and bytesOfLabel for a function.
 	bytesOfPlace = 20
 	bytesOfLabel = 12

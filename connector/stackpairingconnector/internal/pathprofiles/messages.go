@@ -35,7 +35,7 @@ const (
 func (g *Growth) Messages(from, to pcommon.Timestamp) iter.Seq[pprofile.Profiles] {
 	return func(yield func(pprofile.Profiles) bool) {
 		g.merge()
-		w := &writer{growth: g, from: from, to: to}
+		w := &writer{growth: g, from: from, to: to, left: g.samples}
 		w.begin()
 		for _, of := range g.origins {
 			for i := range of.all {
@@ -83,6 +83,8 @@ type writer struct {
 	// bytes is at least the size of the message as protobuf.
 	bytes   int
 	samples int
+	// left is the number of samples that no message has yet.
+	left int
 	// textAt, functionAt, stackAt and laneAt are the indexes of the growth's texts, functions, nodes
 	// and lanes in the message; 0: they are not in it. A function has one location, with the same index.
 	textAt, functionAt, stackAt []int32
@@ -113,7 +115,7 @@ type laneAttributes struct{ id, name int32 }
 func (w *writer) begin() {
 	g := w.growth
 	*w = writer{
-		growth: g, from: w.from, to: w.to, message: pprofile.NewProfiles(), bytes: bytesOfMessage,
+		growth: g, from: w.from, to: w.to, left: w.left, message: pprofile.NewProfiles(), bytes: bytesOfMessage,
 		textAt: cleared(w.textAt, len(g.texts)), functionAt: cleared(w.functionAt, len(g.functions)),
 		stackAt: cleared(w.stackAt, len(g.nodes)), laneAt: cleared(w.laneAt, len(g.lanes)),
 		frames: w.frames, locations: w.locations, attributes: w.attributes,
@@ -125,21 +127,21 @@ func (w *writer) begin() {
 	w.reserve()
 }
 
-// The least bytes of a stack with its sample, and of a function with its location and its name, as protobuf.
+// About the bytes of a stack with its samples, and of a function with its location and its name, as protobuf.
 const (
-	leastStack    = 16
-	leastFunction = 32
+	aboutStack    = 48
+	aboutFunction = 96
 )
 
-// reserve makes room in the tables for as many stacks and functions as the message can have.
+// reserve makes room in the tables for about as many stacks and functions as the message will have.
 func (w *writer) reserve() {
 	most := w.growth.settings.MaxMessageBytes
-	stacks := min(len(w.growth.nodes), most/leastStack)
-	functions := min(len(w.growth.functions), most/leastFunction)
+	stacks := min(w.left+1, most/aboutStack)
+	functions := min(w.left+1, len(w.growth.functions), most/aboutFunction)
 	w.tables.StackTable().EnsureCapacity(stacks)
 	w.tables.FunctionTable().EnsureCapacity(functions)
 	w.tables.LocationTable().EnsureCapacity(functions)
-	w.tables.StringTable().EnsureCapacity(functions)
+	w.tables.StringTable().EnsureCapacity(functions + len(fixedTexts))
 }
 
 // cleared returns n zeros, in the memory of s if it has room.
@@ -163,6 +165,7 @@ func (w *writer) append(of *samples, s *sample) {
 		w.beginOrigin(of)
 	}
 	w.samples++
+	w.left--
 	stack := w.stack(s.node)
 	attributes := w.sampleAttributes(s)
 	for kind, value := range s.profiled() {
@@ -194,10 +197,10 @@ func (w *writer) beginOrigin(of *samples) {
 	for i := range w.kinds {
 		w.kinds[i] = pprofile.NewProfile()
 	}
-	// Nearly all samples have calls and time, and few have errors.
-	samples := min(len(of.all), w.growth.settings.MaxMessageBytes/leastStack)
-	w.kinds[kindCalls].Samples().EnsureCapacity(samples)
-	w.kinds[kindWall].Samples().EnsureCapacity(samples)
+	// Nearly all samples have calls and time. Few have errors, so their profile reserves nothing.
+	n := min(len(of.all), w.left, w.growth.settings.MaxMessageBytes/aboutStack)
+	w.kinds[kindCalls].Samples().EnsureCapacity(n)
+	w.kinds[kindWall].Samples().EnsureCapacity(n)
 }
 
 // endOrigin writes the profiles of the last origin that have samples.

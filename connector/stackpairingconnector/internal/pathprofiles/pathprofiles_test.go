@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -476,7 +477,7 @@ func TestPathsHaveABoundInBytes(t *testing.T) {
 		got := sumsOf(t, messagesOf(t, g))
 		require.Equal(t, values(totals(want)), values(totals(got)), "seed %d: each call counts", seed)
 		// The sample of paths without room counts twice.
-		require.LessOrEqual(t, g.merged(), g.settings.MaxBytes-g.settings.MaxBytes/4+1000+bytesOfSample*len(g.origins), "seed %d", seed)
+		require.LessOrEqual(t, g.merged(), g.settings.MaxBytes-g.settings.MaxBytes/4+1000+(bytesOfSample+bytesOfEntry)*len(g.origins), "seed %d", seed)
 		require.Less(t, len(got), len(want))
 		require.Equal(t, without(got), folded, "seed %d", seed)
 	}
@@ -623,6 +624,55 @@ func TestBytesAreAboutTheMemory(t *testing.T) {
 		g.merge()
 	}, 0.3)
 	runtime.KeepAlive(tree)
+}
+
+// Memory is reserved for what an increment can need, and not more than the growth may have.
+func TestABoundedGrowthHoldsWhatItCounts(t *testing.T) {
+	for _, most := range []int{8 << 20, 64 << 20} {
+		t.Run(fmt.Sprint(most>>20, " MiB"), func(t *testing.T) {
+			tree := deepTree(200_000, 2, 200_000)
+			var g *Growth
+			size := func() int {
+				if g == nil {
+					return 0
+				}
+				return g.Bytes()
+			}
+			heapsize.AssertCounted(t, size, func() {
+				g = growthOf(unbounded, unbounded)
+				g.settings.MaxBytes, g.settings.Folded = most, func(uint64, uint64) {}
+				g.Add(originOf("a"), &tree.Increment)
+				g.merge()
+			}, 0.3)
+			runtime.KeepAlive(tree)
+		})
+	}
+}
+
+// A message of few stacks holds no room for all nodes. The connector counts four bytes for each byte of a message.
+func TestAMessageOfFewStacksIsSmall(t *testing.T) {
+	tree := newTree()
+	for chain := range uint32(100) {
+		tree.Functions = append(tree.Functions, &callevent.Function{Qualified: fmt.Sprint("f", chain)})
+		path := uint32(0)
+		for range 900 {
+			path = tree.path(path, chain, callsum.PathFunction, callsum.PathValues{})
+		}
+		tree.call(path, chain, 1, 0, 5)
+	}
+	g := growthOf(unbounded, 1<<20)
+	g.Add(originOf("a"), &tree.Increment)
+	g.merge()
+	var held []pprofile.Profiles
+	size := func() (bytes int) {
+		for _, message := range held {
+			bytes += 4 * new(pprofile.ProtoMarshaler).ProfilesSize(message)
+		}
+		return bytes
+	}
+	heapsize.AssertCounted(t, size, func() { held = slices.Collect(g.Messages(begin, end)) }, 0.3)
+	runtime.KeepAlive(tree)
+	runtime.KeepAlive(g)
 }
 
 // The cost of an interval: adding 100,000 paths that grew, and making all messages.

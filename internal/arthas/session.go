@@ -719,7 +719,7 @@ func (j *Job) reason() End {
 	case j.asked:
 		return End{Reason: EndInterrupted, Message: j.status.message}
 	}
-	// A job with the largest limit does not reach it: another client has interrupted it.
+	// A job with the largest limit does not reach it. It has ended for another reason: probably another client interrupted it.
 	if j.limit > 0 && j.limit < int64(MaxLimit) {
 		j.session.loss.Results += max(0, j.limit-j.received)
 	}

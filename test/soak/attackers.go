@@ -13,8 +13,8 @@ import (
 // attackers returns one attacker of each kind, with a small load. `make attack` has them with a
 // large one.
 //
-// Some sums are over all instances of a component. So the backend also receives and counts the spans of forged batches and the
-// metrics of hostile Rbkit servers. Servers of Greys and Arthas report each 5 s: with 1 s the simulated Greys server took half of a
+// Some balances have the counters of all instances of a component, those for attackers included. So the backend also receives and counts
+// the spans of forged batches and the metrics of hostile Rbkit servers. Hostile servers of Greys and Arthas report each 5 s: with 1 s the simulated Greys server took half of a
 // processor.
 func attackers(p places) []attack.Attacker {
 	const request = "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "

@@ -34,7 +34,7 @@ var summed = []string{"summed", "summed_killed"}
 
 const ofSummed = `receiver="bytefrog/summed`
 
-// ofHostile is the label of the receiver of Bytefrog that only attackers use.
+// ofHostile matches the label of the receiver of Bytefrog that only attackers use.
 const ofHostile = `receiver="bytefrog/hostile"`
 
 // forged is the service of the attackers' forged batches. Batches without a service have the empty
@@ -79,7 +79,7 @@ func (s *soak) balances() []balance {
 		},
 		{
 			what: "events of Bytefrog's programs", sent: written, delivered: received,
-			atMost: counts{{"in bytes discarded after the end of runs", discarded(look) / eventSize}},
+			atMost: counts{{"in bytes discarded after the end of runs", (discarded(look) + eventSize - 1) / eventSize}},
 			// A program that is killed may not have counted its last written buffers.
 			more: (s.killed.lives.Load() + s.summedKilled.lives.Load()) * dataConnections * (8 << 10) / eventSize,
 		},
@@ -211,7 +211,7 @@ func (s *soak) happened() counts {
 		{"their calls in spans of the processor that are marked as truncated", sum(living.truncated)},
 		{"of these because a clock was set by an hour", living.truncated["clock"]},
 		{"programs that were killed", s.killed.lives.Load() + s.summedKilled.lives.Load()},
-		{"their runs, and those of programs that end by themselves, that ended because memory was full", shed(look)},
+		{"runs of all these programs that ended because memory was full", shed(look)},
 		{"programs that hang", s.hung()},
 		{"sequence numbers given up because no event arrived in time, including those of forged batches", int64(look.Sum("otelcol_processor_stack_pairing_missing_numbers"))},
 		{"points of the connector's metrics that an exporter refused twice", int64(look.Sum(connector + "dropped_points"))},

@@ -214,7 +214,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverArthasResultsLost, err = builder.meter.Int64Counter(
 		"otelcol_receiver_arthas_results_lost",
-		metric.WithDescription("Results that certainly got lost: a command reached its limit, and fewer arrived. [Development]"),
+		metric.WithDescription("Results that got lost: a command reached its limit, and fewer arrived. If another client interrupts a command with a limit, its missing results count, too. [Development]"),
 		metric.WithUnit("{result}"),
 	)
 	errs = errors.Join(errs, err)

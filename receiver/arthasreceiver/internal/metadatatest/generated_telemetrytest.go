@@ -296,7 +296,7 @@ func AssertEqualReceiverArthasResults(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualReceiverArthasResultsLost(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_arthas_results_lost",
-		Description: "Results that certainly got lost: a command reached its limit, and fewer arrived. [Development]",
+		Description: "Results that got lost: a command reached its limit, and fewer arrived. If another client interrupts a command with a limit, its missing results count, too. [Development]",
 		Unit:        "{result}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -452,7 +452,7 @@ func TestAShutdownCountsAndLogsTheSpansOfAHandOverThatHangsUntilItsTimeout(t *te
 
 // A hand-over that waits for room leaves time for the spans of other streams.
 func TestAShutdownEndsTheWaitForRoom(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Limits.MaxHeldMiB, c.ShutdownTimeout = 1, 2*time.Second })
+	b := newBed(t, func(c *Config) { c.Limits.MaxHeldMiB, c.ShutdownTimeout = 1, 8*time.Second })
 	b.handOver(batch{stream: 2, events: []string{"enter main"}})
 	waits, answer := make(chan struct{}), make(chan error, 1)
 	var once sync.Once

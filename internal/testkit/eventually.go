@@ -26,9 +26,10 @@ const (
 const longestWait = 10 * longestPause
 
 // Happens reports whether a condition becomes true within Patience.
-func Happens(condition func() bool) bool { return happensWithin(Patience, condition) }
+func Happens(condition func() bool) bool { return HappensWithin(Patience, condition) }
 
-func happensWithin(patience time.Duration, condition func() bool) bool {
+// HappensWithin is Happens with another patience.
+func HappensWithin(patience time.Duration, condition func() bool) bool {
 	began, pause := time.Now(), time.Duration(0)
 	for next := firstPause; ; next = min(next*3/2, longestPause) {
 		time.Sleep(pause)
@@ -53,7 +54,7 @@ func Eventually(t testing.TB, what string, met func() (ok bool, got string)) {
 func EventuallyWithin(t testing.TB, patience time.Duration, what string, met func() (ok bool, got string)) {
 	t.Helper()
 	var got string
-	if !happensWithin(patience, func() (ok bool) { ok, got = met(); return ok }) {
+	if !HappensWithin(patience, func() (ok bool) { ok, got = met(); return ok }) {
 		t.Fatalf("expected within %v: %s; got: %s", patience, what, got)
 	}
 }

@@ -125,7 +125,7 @@ func (c Contract) begin(t testing.TB, patience time.Duration) *steered {
 // await waits for a condition.
 func (s *steered) await(what string, condition func() bool) {
 	s.t.Helper()
-	require.True(s.t, testkit.Happens(condition), "waited for %s", what)
+	require.True(s.t, testkit.HappensWithin(s.patience, condition), "waited for %s", what)
 }
 
 // outcome is the result of an order.

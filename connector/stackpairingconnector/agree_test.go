@@ -182,6 +182,7 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 	dropping := *cfg
 	dropping.Truncated = "drop"
 	fifth := newBench(t, &dropping, allOutputs())
+	sixth := newBench(t, cfg, outputs{profiles: newOutput()})
 	for _, td := range all {
 		require.NoError(t, p.ConsumeTraces(t.Context(), td))
 		first.handOver(td)
@@ -189,8 +190,10 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 		third.handOver(td)
 		fourth.handOver(td)
 		fifth.handOver(td)
+		sixth.handOver(td)
 		if random.IntN(10) == 0 {
 			first.pairer.send(t.Context(), time.Minute)
+			sixth.pairer.send(t.Context(), time.Minute)
 		}
 	}
 	require.NoError(t, p.Shutdown(t.Context()))
@@ -199,11 +202,13 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 	third.shut()
 	fourth.shut()
 	fifth.shut()
+	sixth.shut()
 
 	want := newExpected(t, sink.AllTraces(), false)
 	want.compareMetrics(t, first.to.metrics.metrics, true)
 	want.compareMetrics(t, second.to.metrics.metrics, true)
 	want.compareProfiles(t, first.to.profiles.profiles, pathsKnown, cfg.Profiles.ByThread)
+	want.compareProfiles(t, sixth.to.profiles.profiles, pathsKnown, cfg.Profiles.ByThread)
 	want.compareMetrics(t, third.to.metrics.metrics, false)
 	want.compareProfiles(t, third.to.profiles.profiles, pathsKnown, cfg.Profiles.ByThread)
 	assert.Less(t, third.to.traces.spans, first.to.traces.spans)

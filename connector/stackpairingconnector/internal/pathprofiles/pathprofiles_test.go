@@ -606,19 +606,21 @@ func TestAFunctionCountsOnceInTheSizeOfARecursion(t *testing.T) {
 	assert.Len(t, messagesOf(t, g), 1)
 }
 
+// counted is what a growth counts as its memory; nil: nothing.
+func counted(g *Growth) int {
+	if g == nil {
+		return 0
+	}
+	return g.Bytes()
+}
+
 func TestBytesAreAboutTheMemory(t *testing.T) {
 	tree := deepTree(50_000, 30, 50_000)
 	for i := range tree.Functions {
 		tree.Functions[i] = &callevent.Function{Qualified: "f", Line: uint32(i)}
 	}
 	var g *Growth
-	size := func() int {
-		if g == nil {
-			return 0
-		}
-		return g.Bytes()
-	}
-	heapsize.AssertCounted(t, size, func() {
+	heapsize.AssertCounted(t, func() int { return counted(g) }, func() {
 		g = growthOf(unbounded, unbounded)
 		g.Add(originOf("a"), &tree.Increment)
 		g.merge()
@@ -632,13 +634,7 @@ func TestABoundedGrowthHoldsWhatItCounts(t *testing.T) {
 		t.Run(fmt.Sprint(most>>20, " MiB"), func(t *testing.T) {
 			tree := deepTree(200_000, 2, 200_000)
 			var g *Growth
-			size := func() int {
-				if g == nil {
-					return 0
-				}
-				return g.Bytes()
-			}
-			heapsize.AssertCounted(t, size, func() {
+			heapsize.AssertCounted(t, func() int { return counted(g) }, func() {
 				g = growthOf(unbounded, unbounded)
 				g.settings.MaxBytes, g.settings.Folded = most, func(uint64, uint64) {}
 				g.Add(originOf("a"), &tree.Increment)

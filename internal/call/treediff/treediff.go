@@ -34,71 +34,184 @@ type Node struct {
 // both trees, with all nodes below them, are first. Paths are the same if the names and marks on them are: files and lines
 // can differ between two versions of a program.
 //
-//  1. Each function gets a number, and each pair of a parent and a function a node.
-//  2. The values of each tree are added to the nodes.
-//  3. The nodes are sorted by their weights, and brought into pre-order with their siblings in that order.
+//  1. Each function gets a number, and each node its weight and the size of its subtree.
+//  2. From the top down, nodes of both trees with the same function below the same path become one path. The heaviest of
+//     these paths is the next one, with all below it.
+//  3. Each path gets the values of its nodes.
 func Merge(before, after []calltree.Node) []Node {
-	m := merger{
-		numbers: map[function]uint32{},
-		nodes:   make([]Node, 0, max(len(before), len(after))),
-	}
-	m.add(before, func(n *Node) *Values { return &n.Before })
-	m.add(after, func(n *Node) *Values { return &n.After })
-	return heaviestFirst(m.nodes)
+	numbers := numbers{byName: map[function]uint32{}}
+	m := merger{trees: [2]side{sideOf(before, &numbers), sideOf(after, &numbers)}}
+	m.sharing = make([]sharing, len(numbers.all))
+	return m.nodes(m.paths(), numbers.all)
 }
 
+// function is what makes nodes below the same parent the same path.
 type function struct {
 	name string
 	mark calltree.Mark
 }
 
-type merger struct {
-	numbers map[function]uint32
-	hashes  []uint64 // by number of the function
-	// children are the places of nodes, plus 1, by the place of the parent and the number of the function.
-	children keytable.Table
-	nodes    []Node
+// numbers are the numbers of functions, in the order of their first nodes.
+type numbers struct {
+	byText keytable.Texts // finds most, because the nodes of a tree share the texts of names
+	byName map[function]uint32
+	all    []function
 }
 
-func (m *merger) add(tree []calltree.Node, of func(*Node) *Values) {
-	places := make([]int32, len(tree))
+func (ns *numbers) of(n *calltree.Node) uint32 {
+	if number, ok := ns.byText.Find(n.Function, uint8(n.Mark)); ok {
+		return number
+	}
+	f := function{n.Function, n.Mark}
+	number, ok := ns.byName[f]
+	if !ok {
+		number = uint32(len(ns.all))
+		ns.byName[f] = number
+		ns.all = append(ns.all, f)
+	}
+	ns.byText.Put(n.Function, uint8(n.Mark), number)
+	return number
+}
+
+// side is one of the trees, with what its nodes have besides.
+type side struct {
+	tree  []calltree.Node
+	nodes []sideNode
+}
+
+type sideNode struct {
+	weight   float64 // the own values above 0 of the node and all below it
+	size     int32   // the number of these nodes
+	function uint32
+	same     int32 // another node of the same path, or none
+}
+
+const none = -1
+
+func sideOf(tree []calltree.Node, numbers *numbers) side {
+	nodes := make([]sideNode, len(tree))
 	for i := range tree {
-		n := &tree[i]
-		parent := int32(-1)
-		if n.Parent >= 0 {
-			parent = places[n.Parent]
+		nodes[i] = sideNode{weight: max(float64(tree[i].Self), 0), size: 1, function: numbers.of(&tree[i]), same: none}
+	}
+	for i := len(nodes) - 1; i >= 0; i-- { // children are behind their parents
+		if parent := tree[i].Parent; parent >= 0 {
+			nodes[parent].weight += nodes[i].weight
+			nodes[parent].size += nodes[i].size
 		}
-		places[i] = m.place(n, parent)
-		v := of(&m.nodes[places[i]])
+	}
+	return side{tree, nodes}
+}
+
+// path is a path of either tree.
+type path struct {
+	parent int32 // a place in the merged tree
+	// first are nodes of both trees, or none. Each leads to the other nodes of its tree.
+	first    [2]int32
+	function uint32
+	weight   float64
+}
+
+type merger struct {
+	trees [2]side
+	// waiting are paths whose parents are in the merged tree. The last one is the next there.
+	waiting []path
+	// sharing are by number of the function. They find the path of a function below the current parent.
+	sharing []sharing
+}
+
+// sharing is the place of a path in waiting, which counts only below its parent.
+type sharing struct{ below, place int32 }
+
+// paths returns the paths of both trees in the order of the merged one.
+func (m *merger) paths() []path {
+	var out []path
+	const top = 1 // parents are counted from here, so that no zero value of sharing is one
+	for t := range m.trees {
+		m.add(t, 0, int32(len(m.trees[t].nodes)), none, top)
+	}
+	m.sort(0)
+	for len(m.waiting) > 0 {
+		p := m.waiting[len(m.waiting)-1]
+		m.waiting = m.waiting[:len(m.waiting)-1]
+		at := int32(len(out))
+		out = append(out, p)
+		begin := len(m.waiting)
+		for t, n := range p.first {
+			for nodes := m.trees[t].nodes; n != none; n = nodes[n].same {
+				m.add(t, n+1, n+nodes[n].size, at, at+top+1)
+			}
+		}
+		m.sort(begin)
+	}
+	return out
+}
+
+// add puts the siblings from begin to end, which are nodes of a tree, to the waiting paths below a parent.
+func (m *merger) add(t int, begin, end, parent, below int32) {
+	nodes := m.trees[t].nodes
+	for i := begin; i < end; i += nodes[i].size {
+		n := &nodes[i]
+		shared := &m.sharing[n.function]
+		if shared.below != below {
+			*shared = sharing{below, int32(len(m.waiting))}
+			m.waiting = append(m.waiting, path{parent, [2]int32{none, none}, n.function, 0})
+		}
+		p := &m.waiting[shared.place]
+		p.weight += n.weight
+		n.same, p.first[t] = p.first[t], i
+	}
+}
+
+// sort brings waiting paths with one parent into their order. The last is the next.
+func (m *merger) sort(begin int) {
+	if len(m.waiting)-begin < 2 {
+		return
+	}
+	// No weight is NaN, so comparisons of floats are enough.
+	slices.SortFunc(m.waiting[begin:], func(a, b path) int {
+		switch {
+		case a.weight > b.weight:
+			return 1
+		case a.weight < b.weight:
+			return -1
+		}
+		return int(b.function) - int(a.function)
+	})
+}
+
+// nodes returns the paths with their values.
+func (m *merger) nodes(paths []path, functions []function) []Node {
+	hashes := make([]uint64, len(functions))
+	for i, f := range functions {
+		h := fnv.New64a() // a hash returns no error
+		_, _ = h.Write([]byte{byte(f.mark)})
+		_, _ = h.Write([]byte(f.name))
+		hashes[i] = h.Sum64()
+	}
+	out := make([]Node, len(paths))
+	for i := range paths {
+		p, n := &paths[i], &out[i]
+		var above uint64
+		if p.parent >= 0 {
+			above = out[p.parent].Path
+		}
+		f := &functions[p.function]
+		n.Parent, n.Function, n.Mark, n.Path = p.parent, f.name, f.mark, below(above, hashes[p.function])
+		m.trees[0].sum(&n.Before, p.first[0])
+		m.trees[1].sum(&n.After, p.first[1])
+	}
+	return out
+}
+
+// sum sums up the values of all nodes of a path.
+func (s *side) sum(v *Values, node int32) {
+	for ; node != none; node = s.nodes[node].same {
+		n := &s.tree[node]
 		v.Calls += n.Calls
 		v.Errors += n.Errors
 		v.Total += n.Total
 		v.Self += n.Self
 	}
-}
-
-// place returns the node for a node of a tree, below the parent.
-func (m *merger) place(n *calltree.Node, parent int32) int32 {
-	number, ok := m.numbers[function{n.Function, n.Mark}]
-	if !ok {
-		number = uint32(len(m.hashes))
-		m.numbers[function{n.Function, n.Mark}] = number
-		h := fnv.New64a()
-		_, _ = h.Write([]byte{byte(n.Mark)})
-		_, _ = h.Write([]byte(n.Function))
-		m.hashes = append(m.hashes, h.Sum64())
-	}
-	key := uint64(uint32(parent))<<32 | uint64(number)
-	if found := m.children.Find(key); found > 0 {
-		return int32(found - 1)
-	}
-	var above uint64
-	if parent >= 0 {
-		above = m.nodes[parent].Path
-	}
-	m.nodes = append(m.nodes, Node{Parent: parent, Function: n.Function, Mark: n.Mark, Path: below(above, m.hashes[number])})
-	m.children.Put(key, uint32(len(m.nodes)))
-	return int32(len(m.nodes) - 1)
 }
 
 // below returns the number of a path, from those of the path above it and of its function. The steps are those of FNV-1a
@@ -120,24 +233,4 @@ func Weights(nodes []Node, value func(*Node) float64) []float64 {
 		}
 	}
 	return w
-}
-
-// heaviestFirst sorts nodes, whose parents are before their children, into pre-order. Of siblings the heaviest is first.
-func heaviestFirst(nodes []Node) []Node {
-	w := Weights(nodes, func(n *Node) float64 { return float64(n.Before.Self) + float64(n.After.Self) })
-	order := make([]int32, len(nodes))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	// No weight is NaN, so comparisons of floats are enough..
-	slices.SortFunc(order, func(a, b int32) int {
-		switch x, y := w[a], w[b]; {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return int(a - b)
-	})
-	return calltree.PreOrder(nodes, order, func(n *Node) *int32 { return &n.Parent })
 }

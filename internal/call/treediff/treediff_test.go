@@ -6,6 +6,7 @@ package treediff
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +74,21 @@ func tree(r *rand.Rand, size int) []calltree.Node {
 	return nodes
 }
 
+// weigh adds the own values above 0 of nodes to their paths and all paths above.
+func weigh(weights map[string]int64, nodes []calltree.Node) {
+	for i := range nodes {
+		var names []string
+		for at := int32(i); at >= 0; at = nodes[at].Parent {
+			names = append(names, nodes[at].Function)
+		}
+		below := ""
+		for _, name := range slices.Backward(names) {
+			below += "/" + name
+			weights[below] += max(nodes[i].Self, 0)
+		}
+	}
+}
+
 // byPath sums values up by path.
 func byPath(nodes []calltree.Node) map[string]Values {
 	paths := make([]string, len(nodes))
@@ -96,8 +112,10 @@ func TestMergingLosesNothingAndKeepsPreOrder(t *testing.T) {
 		wantBefore, wantAfter := byPath(before), byPath(after)
 		paths := make([]string, len(merged))
 		identities := map[uint64]string{}
-		weights := Weights(merged, func(n *Node) float64 { return float64(n.Before.Self + n.After.Self) })
-		lastOf := map[int32]float64{}
+		weights := map[string]int64{}
+		weigh(weights, before)
+		weigh(weights, after)
+		lastOf := map[int32]int64{}
 		for i, n := range merged {
 			paths[i] = n.Function
 			if n.Parent >= 0 {
@@ -108,9 +126,9 @@ func TestMergingLosesNothingAndKeepsPreOrder(t *testing.T) {
 				require.GreaterOrEqual(t, above, int32(0), "its subtree follows a node without a gap")
 			}
 			if last, ok := lastOf[n.Parent]; ok {
-				require.LessOrEqual(t, weights[i], last, "the heaviest first")
+				require.LessOrEqual(t, weights["/"+paths[i]], last, "the heaviest first")
 			}
-			lastOf[n.Parent] = weights[i]
+			lastOf[n.Parent] = weights["/"+paths[i]]
 			require.Equal(t, wantBefore[paths[i]], n.Before, paths[i])
 			require.Equal(t, wantAfter[paths[i]], n.After, paths[i])
 			require.Empty(t, identities[n.Path])

@@ -6,9 +6,9 @@ package treeformat
 import (
 	"cmp"
 	"slices"
-	"unsafe"
 
 	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/call/keytable"
 )
 
 // Function is the sum of all calls of a function, in all paths.
@@ -48,7 +48,7 @@ type openFunction struct {
 func functionsOf(nodes []calltree.Node, value func(*calltree.Node) int64, cumulative []int64) []Function {
 	var (
 		all     []Function
-		numbers = numbers{map[functionText]int{}, map[string]int{}}
+		numbers = numbers{byName: map[string]uint32{}}
 		stack   []openFunction
 		on      []int // by number: how many times the function is on the stack
 	)
@@ -95,29 +95,27 @@ func functionsOf(nodes []calltree.Node, value func(*calltree.Node) int64, cumula
 
 // numbers are the numbers of functions, from 0 on. Functions with the same printed name are one.
 type numbers struct {
-	// byText finds most, because the nodes of a tree share the texts of names. A text may be in memory twice.
-	byText map[functionText]int
-	byName map[string]int
+	byText keytable.Texts // finds most, because the nodes of a tree share the texts of names
+	byName map[string]uint32
 }
 
-// functionText is the place of a function's name in memory, and what else distinguishes functions.
-type functionText struct {
-	name               *byte
-	length             int
-	truncated, leftOut bool
-}
-
-func (ns numbers) of(n *calltree.Node) int {
-	key := functionText{unsafe.StringData(n.Function), len(n.Function), n.Mark == calltree.Truncated, isLeftOut(n)}
-	number, ok := ns.byText[key]
+func (ns *numbers) of(n *calltree.Node) int {
+	var variant uint8 // of the name, as it is printed
+	switch {
+	case n.Mark == calltree.Truncated:
+		variant = 1
+	case isLeftOut(n):
+		variant = 2
+	}
+	number, ok := ns.byText.Find(n.Function, variant)
 	if ok {
-		return number
+		return int(number)
 	}
 	name := nameOf(n)
 	if number, ok = ns.byName[name]; !ok {
-		number = len(ns.byName)
+		number = uint32(len(ns.byName))
 		ns.byName[name] = number
 	}
-	ns.byText[key] = number
-	return number
+	ns.byText.Put(n.Function, variant, number)
+	return int(number)
 }

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keytable has a hash table from numbers to numbers, without pointers, for entries that are
+// Package keytable has a hash table from numbers to numbers, and one for texts, without pointers, for entries that are
 // never removed. It is faster than a map, and the garbage collector need not look into it.
 package keytable
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"time"
 	"unsafe"
 
@@ -192,6 +193,9 @@ func (d *dataConnection) read() {
 		if n > 0 && !d.process(n, now) {
 			return
 		}
+		// Agents at full speed would otherwise use a processor for 10 ms at a time. Pages and other agents would wait for
+		// each of them.
+		runtime.Gosched()
 		if errors.Is(err, connreader.ErrTaken) {
 			return
 		}

@@ -134,7 +134,7 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 		p.sums.folded = folded(p.telemetry.ConnectorStackPairingFoldedCalls, p.set.Logger)
 		set.Sums = p.sums
 		set.SumSettings = &callsum.Settings{
-			Paths: profiles, PathsOnly: !metrics, ByThread: p.cfg.Profiles.ByThread, MaxPaths: int64(p.cfg.Profiles.MaxPaths),
+			By: summedBy(metrics, profiles), ByThread: p.cfg.Profiles.ByThread, MaxPaths: int64(p.cfg.Profiles.MaxPaths),
 		}
 	}
 	if p.traces == nil {
@@ -269,6 +269,17 @@ func (p *pairer) send(ctx context.Context, patience time.Duration) {
 	p.profiles.begin(profiles)
 	within(ctx, patience, func(ctx context.Context) { p.metrics.sendLatest(ctx, metrics) })
 	within(ctx, patience, func(ctx context.Context) { p.profiles.sendAll(ctx, profiles) })
+}
+
+// summedBy is what pipelines need that take metrics, profiles or both.
+func summedBy(metrics, profiles bool) callsum.By {
+	switch {
+	case !profiles:
+		return callsum.Functions
+	case !metrics:
+		return callsum.Paths
+	}
+	return callsum.FunctionsAndPaths
 }
 
 // take returns what the sums have now. The exemplars are older than the sums, so each is a call that the sums contain, if the

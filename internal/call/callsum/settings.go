@@ -5,12 +5,21 @@ package callsum
 
 import "sync/atomic"
 
+// By is what calls are summed by.
+type By uint8
+
+const (
+	Functions By = iota
+	Paths
+	FunctionsAndPaths
+)
+
+func (b By) functions() bool { return b != Paths }
+func (b By) paths() bool     { return b != Functions }
+
 // Settings are the choices of sums. All streams share them, also from several goroutines.
 type Settings struct {
-	// Paths: calls are summed by call path too.
-	Paths bool
-	// PathsOnly: calls are not summed by function. It requires Paths.
-	PathsOnly bool
+	By By
 	// ByThread: the calls of each lane have paths of their own.
 	ByThread bool
 	// MaxPaths bounds the call paths of all streams together. A stream has at most half of those

@@ -56,7 +56,7 @@ func New(settings *Settings) *Sums {
 // Callee returns the path of a call of a function. caller is the path of its caller, or that of
 // its lane.
 func (s *Sums) Callee(caller, function uint32) uint32 {
-	if !s.settings.Paths {
+	if !s.settings.By.paths() {
 		return top
 	}
 	return s.paths.callee(caller, function)
@@ -65,7 +65,7 @@ func (s *Sums) Callee(caller, function uint32) uint32 {
 // Lane returns the path for calls of a lane without a caller. The lane has the name now. known
 // is the path that Lane returned for this lane before, or 0.
 func (s *Sums) Lane(known uint32, id uint64, name string) uint32 {
-	if !s.settings.Paths || !s.settings.ByThread {
+	if !s.settings.By.paths() || !s.settings.ByThread {
 		return top
 	}
 	return s.paths.lane(known, id, name)
@@ -81,7 +81,7 @@ func (s *Sums) CountReturned(function, path uint32, duration, callees int64) {
 // CountTruncated counts a call whose end was not seen.
 func (s *Sums) CountTruncated(function, path uint32, duration, callees int64) {
 	s.countByFunction(function, duration)
-	if s.settings.Paths {
+	if s.settings.By.paths() {
 		path = s.paths.truncated(path)
 	}
 	s.countPath(path, 0, duration, callees)
@@ -90,7 +90,7 @@ func (s *Sums) CountTruncated(function, path uint32, duration, callees int64) {
 // CountUnwound counts a call that an exception left.
 func (s *Sums) CountUnwound(function, exception, path uint32, duration, callees int64) {
 	s.calls++
-	if !s.settings.PathsOnly {
+	if s.settings.By.functions() {
 		s.count(s.ofException(function, exception), duration)
 	}
 	s.countPath(path, 1, duration, callees)
@@ -99,7 +99,7 @@ func (s *Sums) CountUnwound(function, exception, path uint32, duration, callees 
 // countByFunction counts a call of a function that no exception left.
 func (s *Sums) countByFunction(function uint32, duration int64) {
 	s.calls++
-	if !s.settings.PathsOnly {
+	if s.settings.By.functions() {
 		s.count(s.of(function), duration)
 	}
 }
@@ -111,7 +111,7 @@ func (s *Sums) count(sum *functionSum, duration int64) {
 }
 
 func (s *Sums) countPath(path uint32, errors uint64, duration, callees int64) {
-	if s.settings.Paths {
+	if s.settings.By.paths() {
 		s.paths.count(path, errors, duration, callees)
 	}
 }
@@ -155,7 +155,7 @@ func (s *Sums) Take(exceptions []string) Increment {
 		Lanes:      slices.Clone(s.paths.lanes),
 		ByFunction: s.takeFunctions(),
 	}
-	if s.settings.Paths {
+	if s.settings.By.paths() {
 		taken.Paths, taken.Grown = s.paths.take()
 	}
 	s.calls = 0

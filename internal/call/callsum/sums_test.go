@@ -49,7 +49,7 @@ func take(s *Sums, functions int) Increment {
 
 func TestPathsBeyondTheBoundOfAllStreamsAreSummedAtTheRest(t *testing.T) {
 	for _, byThread := range []bool{false, true} {
-		settings := &Settings{Paths: true, ByThread: byThread, MaxPaths: 50}
+		settings := &Settings{By: FunctionsAndPaths, ByThread: byThread, MaxPaths: 50}
 		random, streams := rand.New(rand.NewPCG(1, 1)), []*Sums{New(settings), New(settings)}
 		// Each stream has half of what the others leave.
 		half := []int{25, 13}
@@ -97,7 +97,7 @@ func TestPathsBeyondTheBoundOfAllStreamsAreSummedAtTheRest(t *testing.T) {
 }
 
 func TestAStreamMakesPathsAgainWhenAnotherOneEnds(t *testing.T) {
-	settings := &Settings{Paths: true, ByThread: true, MaxPaths: 5}
+	settings := &Settings{By: FunctionsAndPaths, ByThread: true, MaxPaths: 5}
 	others, second := []*Sums{New(settings), New(settings), New(settings)}, New(settings)
 	for _, s := range others {
 		for function := range uint32(5) {
@@ -129,7 +129,7 @@ func TestAStreamMakesPathsAgainWhenAnotherOneEnds(t *testing.T) {
 
 // 40,000 threads that run for three months and end together have more time than 2^63 ns.
 func TestSumsOfTimesAreNeverNegative(t *testing.T) {
-	s := New(&Settings{Paths: true, MaxPaths: 1})
+	s := New(&Settings{By: FunctionsAndPaths, MaxPaths: 1})
 	path := s.Callee(0, 0)
 	for range 40_000 {
 		s.CountReturned(0, path, 90*24*3600*1e9, 0)
@@ -141,7 +141,7 @@ func TestSumsOfTimesAreNeverNegative(t *testing.T) {
 }
 
 func TestAnIncrementWithoutCallsIsEmpty(t *testing.T) {
-	s := New(&Settings{Paths: true, MaxPaths: 10})
+	s := New(&Settings{By: FunctionsAndPaths, MaxPaths: 10})
 	s.CountReturned(0, s.Callee(0, 0), 1, 0)
 	take(s, 1)
 	if again := take(s, 1); again.ByFunction != nil || again.Paths != nil || again.Functions != nil {
@@ -150,7 +150,7 @@ func TestAnIncrementWithoutCallsIsEmpty(t *testing.T) {
 }
 
 func TestAnEventAllocatesNothing(t *testing.T) {
-	settings := &Settings{Paths: true, ByThread: true, MaxPaths: 1_000}
+	settings := &Settings{By: FunctionsAndPaths, ByThread: true, MaxPaths: 1_000}
 	s, seed := New(settings), uint64(0)
 	again := func() {
 		walk(s, rand.New(rand.NewPCG(seed%4, 1)), 5, 3_000)
@@ -167,7 +167,7 @@ func TestAnEventAllocatesNothing(t *testing.T) {
 }
 
 func TestBytesGrowWithPathsFunctionsAndLanes(t *testing.T) {
-	settings := &Settings{Paths: true, ByThread: true, MaxPaths: 1 << 20}
+	settings := &Settings{By: FunctionsAndPaths, ByThread: true, MaxPaths: 1 << 20}
 	s, before := New(settings), 0
 	grows := func(what string, least int, grow func()) {
 		t.Helper()
@@ -213,7 +213,7 @@ func TestBytesGrowWithPathsFunctionsAndLanes(t *testing.T) {
 // BenchmarkTake takes the increment of 100,000 paths and 1,000 functions.
 func BenchmarkTake(b *testing.B) {
 	const paths, functions = 100_000, 1_000
-	s := New(&Settings{Paths: true, MaxPaths: paths})
+	s := New(&Settings{By: FunctionsAndPaths, MaxPaths: paths})
 	random := rand.New(rand.NewPCG(1, 1))
 	for n := range uint32(paths) {
 		function := n % functions

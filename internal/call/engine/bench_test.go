@@ -32,7 +32,7 @@ func BenchmarkConsumeTraces(b *testing.B) {
 	outOfOrder := packing{packers: 3, deal: 500, bytes: 256 << 10, displaced: 6, perCall: 1}
 	leaveOut := func(c *Config) { c.MinDuration = 24 * time.Hour }
 	folding := func(set *Settings) {
-		set.Sums, set.SumSettings = unreadSums{}, &callsum.Settings{Paths: true, MaxPaths: 1_000_000}
+		set.Sums, set.SumSettings = unreadSums{}, &callsum.Settings{By: callsum.FunctionsAndPaths, MaxPaths: 1_000_000}
 	}
 	for _, bench := range []struct {
 		name   string

@@ -168,8 +168,8 @@ func BenchmarkPairSums(b *testing.B) {
 	}{
 		{"none", nil},
 		{"functions", &callsum.Settings{}},
-		{"paths", &callsum.Settings{Paths: true, MaxPaths: 100_000}},
-		{"rest", &callsum.Settings{Paths: true, MaxPaths: 100}},
+		{"paths", &callsum.Settings{By: callsum.FunctionsAndPaths, MaxPaths: 100_000}},
+		{"rest", &callsum.Settings{By: callsum.FunctionsAndPaths, MaxPaths: 100}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			settings := wide()

@@ -166,7 +166,7 @@ func (s *totals) addCalls(settings *Settings, calls []finished) {
 		if c.Truncated != 0 {
 			name += " truncated"
 		}
-		if settings.Sums.Paths {
+		if settings.Sums.By != callsum.Functions {
 			s.addPath(name, values)
 		}
 	}
@@ -218,8 +218,8 @@ func TestSumsAreThoseOfAllCalls(t *testing.T) {
 		whole.MinDuration, whole.MaxDepth, whole.DropTruncated = 0, 0, false
 		// Here and there a path has no room.
 		maxPaths := []int64{0, 3, 1 << 20, 1 << 20, 1 << 20, 1 << 20}[r.IntN(6)]
-		w.settings.Sums = &callsum.Settings{Paths: r.IntN(8) > 0, ByThread: r.IntN(2) == 0, MaxPaths: maxPaths}
-		w.settings.Sums.PathsOnly = w.settings.Sums.Paths && r.IntN(8) == 0
+		by := []callsum.By{callsum.Functions, callsum.Paths, callsum.FunctionsAndPaths}[min(r.IntN(12), 2)]
+		w.settings.Sums = &callsum.Settings{By: by, ByThread: r.IntN(2) == 0, MaxPaths: maxPaths}
 		summed, plain := newRig(&w.settings, w.resolution), newRig(&whole, w.resolution)
 		both := []*rig{summed, plain}
 		for _, d := range w.deliveries {
@@ -267,7 +267,7 @@ func TestSumsAreThoseOfAllCalls(t *testing.T) {
 			}
 			got.paths, want.paths = nil, nil
 		}
-		if w.settings.Sums.PathsOnly {
+		if by == callsum.Paths {
 			want.functions = nil
 		}
 		if d := difference(want.String(), got.String()); d != "" {
@@ -301,7 +301,7 @@ func (w *world) reuse() {
 func sumsOf(t *testing.T, do ...act) (r *rig, paths string) {
 	t.Helper()
 	settings := wide()
-	settings.Sums = &callsum.Settings{Paths: true, MaxPaths: 1000}
+	settings.Sums = &callsum.Settings{By: callsum.FunctionsAndPaths, MaxPaths: 1000}
 	r = newRig(&settings, 1)
 	for _, act := range do {
 		act(r)
@@ -355,7 +355,7 @@ func TestCallsOfASharedLaneAreAtTheTopAfterALateBreakToo(t *testing.T) {
 
 func TestALaneHasItsLatestName(t *testing.T) {
 	settings := wide()
-	settings.Sums = &callsum.Settings{Paths: true, ByThread: true, MaxPaths: 1000}
+	settings.Sums = &callsum.Settings{By: callsum.FunctionsAndPaths, ByThread: true, MaxPaths: 1000}
 	r := newRig(&settings, 1)
 	name := func() string {
 		r.takeSums()
@@ -388,7 +388,7 @@ func TestALaneHasItsLatestName(t *testing.T) {
 // The reader of an increment is another goroutine than that of the stream.
 func TestAnIncrementIsReadWhileTheStreamGoesOn(t *testing.T) {
 	w := generate(plan{seed: 9, events: 4_000, with: withExceptions | withRenames})
-	w.settings.Sums = &callsum.Settings{Paths: true, ByThread: true, MaxPaths: 1 << 20}
+	w.settings.Sums = &callsum.Settings{By: callsum.FunctionsAndPaths, ByThread: true, MaxPaths: 1 << 20}
 	r := newRig(&w.settings, w.resolution)
 	increments, calls := make(chan callsum.Increment, len(w.deliveries)+1), make(chan uint64)
 	go func() {
@@ -444,7 +444,7 @@ func TestOpenCallsDoNotPreventThatIdlePathsAreForgotten(t *testing.T) {
 		interval func(p *program, n int)
 	}{
 		"parked threads with common frames": {
-			settings: &callsum.Settings{Paths: true, MaxPaths: 100}, threads: 10, frames: 8,
+			settings: &callsum.Settings{By: callsum.FunctionsAndPaths, MaxPaths: 100}, threads: 10, frames: 8,
 			interval: func(p *program, n int) {
 				for i := range 20 {
 					function := 1000 + 20*n + i
@@ -454,7 +454,7 @@ func TestOpenCallsDoNotPreventThatIdlePathsAreForgotten(t *testing.T) {
 			},
 		},
 		"busy threads": {
-			settings: &callsum.Settings{Paths: true, ByThread: true, MaxPaths: 2000}, threads: 45, frames: 10, left: 5,
+			settings: &callsum.Settings{By: callsum.FunctionsAndPaths, ByThread: true, MaxPaths: 2000}, threads: 45, frames: 10, left: 5,
 			interval: func(p *program, n int) {
 				for i := range 10 {
 					nested(p, 500+10*n+i, 0, 5, true)
@@ -493,7 +493,7 @@ func TestOpenCallsDoNotPreventThatIdlePathsAreForgotten(t *testing.T) {
 // Pairing waits while an interval is taken. So the paths of open calls are not found again then, but with the next event of their lane.
 func TestForgottenPathsAreFoundWithTheNextEventOfTheirLane(t *testing.T) {
 	settings := wide()
-	settings.Sums = &callsum.Settings{Paths: true, ByThread: true, MaxPaths: 1000}
+	settings.Sums = &callsum.Settings{By: callsum.FunctionsAndPaths, ByThread: true, MaxPaths: 1000}
 	r := newRig(&settings, 1)
 	batch("0 1:+a\n1 1:+b\n2 2:+a\n3 2:+b\n4 3:+c\n5 3:-c\n6 4:+d\n7 4:-d")(r)
 	r.stream.TakeInterval()
@@ -524,7 +524,7 @@ func TestForgottenPathsAreFoundWithTheNextEventOfTheirLane(t *testing.T) {
 // Once paths have no room, one idle path is enough that all are forgotten.
 func TestCallsWithoutRoomHavePathsAfterAnInterval(t *testing.T) {
 	settings := wide()
-	settings.Sums = &callsum.Settings{Paths: true, MaxPaths: 20}
+	settings.Sums = &callsum.Settings{By: callsum.FunctionsAndPaths, MaxPaths: 20}
 	r := newRig(&settings, 1)
 	batch("0 +a\n1 -a\n2 +b\n3 +c\n4 +d\n5 +e\n6 +g\n7 +h\n8 +i\n9 +j\n10 +k")(r)
 	r.stream.TakeInterval()
@@ -550,7 +550,7 @@ func TestTheMemoryOfAStreamIncludesItsSums(t *testing.T) {
 		checkNoFault(t, r)
 		return r.stream.Bytes()
 	}
-	none, paths := bytes(nil), bytes(&callsum.Settings{Paths: true, MaxPaths: 1000})
+	none, paths := bytes(nil), bytes(&callsum.Settings{By: callsum.FunctionsAndPaths, MaxPaths: 1000})
 	if more := paths - none; more < 500*44 || more > 500*500 {
 		t.Errorf("%d bytes without sums, %d with 500 paths", none, paths)
 	}
@@ -559,7 +559,7 @@ func TestTheMemoryOfAStreamIncludesItsSums(t *testing.T) {
 // The time of a dropped call stays with its caller, and that of the dropped call's callees with them.
 func TestTheTimeOfADroppedCallIsThatOfItsCaller(t *testing.T) {
 	settings := wide()
-	settings.Sums, settings.DropTruncated = &callsum.Settings{Paths: true, MaxPaths: 1000}, true
+	settings.Sums, settings.DropTruncated = &callsum.Settings{By: callsum.FunctionsAndPaths, MaxPaths: 1000}, true
 	r := newRig(&settings, 1)
 	batch("0 +a\n1 +b\n2 +c\n4 -c\n9 -a")(r)
 	batch("3 .\n5 .\n6 .\n7 .\n8 .")(r)

@@ -5,10 +5,10 @@ package keytable
 
 import "unsafe"
 
-// Texts finds numbers of texts by the place of a text in memory. That is faster than a map, which reads each text. The same
-// text may be in memory several times, so a text that is not found can have a number. Texts must stay in memory as long as
+// TextsByAddress finds numbers of texts by the place of a text in memory. That is faster than a map, which reads each text. The same
+// text may be in memory several times, so a text that is not found can have a number. TextsByAddress must stay in memory as long as
 // their numbers are used. The zero value is empty.
-type Texts struct {
+type TextsByAddress struct {
 	table Table
 	found []text
 }
@@ -19,7 +19,7 @@ type text struct {
 }
 
 // Find returns the number of a text, or of a variant of it.
-func (t *Texts) Find(name string, variant uint8) (number uint32, ok bool) {
+func (t *TextsByAddress) Find(name string, variant uint8) (number uint32, ok bool) {
 	found := t.table.Find(textKey(name, variant))
 	if found == 0 || t.found[found-1].length != len(name) { // another text that begins at the same place
 		return 0, false
@@ -28,7 +28,7 @@ func (t *Texts) Find(name string, variant uint8) (number uint32, ok bool) {
 }
 
 // Put stores the number of a text, unless another text begins at the same place.
-func (t *Texts) Put(name string, variant uint8, number uint32) {
+func (t *TextsByAddress) Put(name string, variant uint8, number uint32) {
 	if key := textKey(name, variant); t.table.Find(key) == 0 {
 		t.found = append(t.found, text{len(name), number})
 		t.table.Put(key, uint32(len(t.found)))

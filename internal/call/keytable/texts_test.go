@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-func TestTextsFindTheNumbersOfTextsAndTheirVariants(t *testing.T) {
-	var texts Texts
+func TestTextsFindTheNumbersOfTextsByAddressAndTheirVariants(t *testing.T) {
+	var texts TextsByAddress
 	long := strings.Repeat("x", 10)
 	texts.Put(long, 0, 1)
 	texts.Put(long, 7, 2)

@@ -42,7 +42,7 @@ func Merge(before, after []calltree.Node) []Node {
 	numbers := numbers{byName: map[function]uint32{}}
 	m := merger{trees: [2]side{sideOf(before, &numbers), sideOf(after, &numbers)}}
 	m.sharing = make([]sharing, len(numbers.all))
-	return m.nodes(m.paths(), numbers.all)
+	return m.valued(m.paths(), numbers.all)
 }
 
 // function is what makes nodes below the same parent the same path.
@@ -53,7 +53,7 @@ type function struct {
 
 // numbers are the numbers of functions, in the order of their first nodes.
 type numbers struct {
-	byText keytable.Texts // finds most, because the nodes of a tree share the texts of names
+	byText keytable.TextsByAddress // finds most, because the nodes of a tree share the texts of names
 	byName map[function]uint32
 	all    []function
 }
@@ -119,15 +119,17 @@ type merger struct {
 	sharing []sharing
 }
 
-// sharing is the place of a path in waiting, which counts only below its parent.
-type sharing struct{ below, place int32 }
+// sharing is the place of a path in waiting. It is out of date if the path has another parent.
+type sharing struct {
+	parent int32 // the place in the merged tree, plus 2: no zero value is one, and none is 1
+	place  int32
+}
 
 // paths returns the paths of both trees in the order of the merged one.
 func (m *merger) paths() []path {
 	var out []path
-	const top = 1 // parents are counted from here, so that no zero value of sharing is one
 	for t := range m.trees {
-		m.add(t, 0, int32(len(m.trees[t].nodes)), none, top)
+		m.add(t, 0, int32(len(m.trees[t].nodes)), none)
 	}
 	m.sort(0)
 	for len(m.waiting) > 0 {
@@ -138,7 +140,7 @@ func (m *merger) paths() []path {
 		begin := len(m.waiting)
 		for t, n := range p.first {
 			for nodes := m.trees[t].nodes; n != none; n = nodes[n].same {
-				m.add(t, n+1, n+nodes[n].size, at, at+top+1)
+				m.add(t, n+1, n+nodes[n].size, at)
 			}
 		}
 		m.sort(begin)
@@ -147,13 +149,13 @@ func (m *merger) paths() []path {
 }
 
 // add puts the siblings from begin to end, which are nodes of a tree, to the waiting paths below a parent.
-func (m *merger) add(t int, begin, end, parent, below int32) {
+func (m *merger) add(t int, begin, end, parent int32) {
 	nodes := m.trees[t].nodes
 	for i := begin; i < end; i += nodes[i].size {
 		n := &nodes[i]
 		shared := &m.sharing[n.function]
-		if shared.below != below {
-			*shared = sharing{below, int32(len(m.waiting))}
+		if shared.parent != parent+2 {
+			*shared = sharing{parent + 2, int32(len(m.waiting))}
 			m.waiting = append(m.waiting, path{parent, [2]int32{none, none}, n.function, 0})
 		}
 		p := &m.waiting[shared.place]
@@ -179,8 +181,8 @@ func (m *merger) sort(begin int) {
 	})
 }
 
-// nodes returns the paths with their values.
-func (m *merger) nodes(paths []path, functions []function) []Node {
+// valued returns the paths with their values.
+func (m *merger) valued(paths []path, functions []function) []Node {
 	hashes := make([]uint64, len(functions))
 	for i, f := range functions {
 		h := fnv.New64a() // a hash returns no error
@@ -196,7 +198,7 @@ func (m *merger) nodes(paths []path, functions []function) []Node {
 			above = out[p.parent].Path
 		}
 		f := &functions[p.function]
-		n.Parent, n.Function, n.Mark, n.Path = p.parent, f.name, f.mark, below(above, hashes[p.function])
+		n.Parent, n.Function, n.Mark, n.Path = p.parent, f.name, f.mark, pathHash(above, hashes[p.function])
 		m.trees[0].sum(&n.Before, p.first[0])
 		m.trees[1].sum(&n.After, p.first[1])
 	}
@@ -214,9 +216,9 @@ func (s *side) sum(v *Values, node int32) {
 	}
 }
 
-// below returns the number of a path, from those of the path above it and of its function. The steps are those of FNV-1a
+// pathHash returns the number of a path, from those of the path above it and of its function. The steps are those of FNV-1a
 // with words instead of bytes, and a shift because multiplying moves bits only upwards.
-func below(above, function uint64) uint64 {
+func pathHash(above, function uint64) uint64 {
 	const offset, prime = 0xcbf29ce484222325, 0x100000001b3
 	h := (above ^ offset) * prime
 	h = (h ^ h>>32 ^ function) * prime

@@ -95,7 +95,7 @@ func functionsOf(nodes []calltree.Node, value func(*calltree.Node) int64, cumula
 
 // numbers are the numbers of functions, from 0 on. Functions with the same printed name are one.
 type numbers struct {
-	byText keytable.Texts // finds most, because the nodes of a tree share the texts of names
+	byText keytable.TextsByAddress // finds most, because the nodes of a tree share the texts of names
 	byName map[string]uint32
 }
 

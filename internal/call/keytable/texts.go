@@ -5,8 +5,8 @@ package keytable
 
 import "unsafe"
 
-// TextsByAddress finds numbers of texts by the place of a text in memory. That is faster than a map, which reads each text. The same
-// text may be in memory several times, so a text that is not found can have a number. TextsByAddress must stay in memory as long as
+// TextsByAddress finds numbers of texts by their addresses. That is faster than a map, which reads each text. The same
+// text may be in memory several times, so a text that is not found can have a number. Texts must stay in memory as long as
 // their numbers are used. The zero value is empty.
 type TextsByAddress struct {
 	table Table

@@ -178,6 +178,10 @@ func (d *dataConnection) leaveUnlessKilled() {
 // errStop ends the reading of a connection after an error message of the agent.
 var errStop = errors.New("the agent has reported an error")
 
+// longestTurn is the time after which a connection lets other goroutines run. Go interrupts a goroutine after 10 ms, so with
+// many agents at full speed a page of a second would need ten. With a much shorter turn, pages would take the time of agents.
+const longestTurn = time.Millisecond
+
 // read reads the connection to its end, or to unreadable data. All earlier data is in the batch
 // then.
 func (d *dataConnection) read() {
@@ -186,6 +190,7 @@ func (d *dataConnection) read() {
 	if !d.process(0, now) {
 		return
 	}
+	turn := now
 	for {
 		n, err := d.in.Read(now, d.wake(now))
 		d.member.Arrived(n)
@@ -193,9 +198,10 @@ func (d *dataConnection) read() {
 		if n > 0 && !d.process(n, now) {
 			return
 		}
-		// Agents at full speed would otherwise use a processor for 10 ms at a time. Pages and other agents would wait for
-		// each of them.
-		runtime.Gosched()
+		if now.Sub(turn) >= longestTurn {
+			runtime.Gosched()
+			turn = now
+		}
 		if errors.Is(err, connreader.ErrTaken) {
 			return
 		}

@@ -109,7 +109,7 @@ func hasFrames(t *testing.T, b *browser.Browser) {
 	assert.NotContains(t, joined, "parent not seen")
 	status := evaluate[string](t, b, flameStatus)
 	assert.Regexp(t, `^[0-9,]+ paths, [0-9.]+ (min|s|ms)\.`, status)
-	assert.Contains(t, status, "of them are narrower than a pixel: grey frames add them up.")
+	assert.Contains(t, status, "of them are too narrow or too many to have frames: grey frames add them up.")
 	assert.Contains(t, evaluate[string](t, b, flameLegend), "smaller paths")
 	assert.Regexp(t, `^org\.apache\.maven\.cli\.MavenCli\.doMain .*– org\.apache\.maven\n[0-9.]+% of the picture · 1 call ·`,
 		detailsOf(t, b, "MavenCli.doMain"))

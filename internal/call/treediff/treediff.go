@@ -236,3 +236,15 @@ func Weights(nodes []Node, value func(*Node) float64) []float64 {
 	}
 	return w
 }
+
+// Depths returns for each node the number of nodes from the top to it, itself included.
+func Depths(nodes []Node) []int32 {
+	depths := make([]int32, len(nodes))
+	for i := range nodes {
+		depths[i] = 1
+		if parent := nodes[i].Parent; parent >= 0 {
+			depths[i] += depths[parent]
+		}
+	}
+	return depths
+}

@@ -312,7 +312,8 @@ func (b *flameBuilder) addFrames() {
 		caller = b.addFrame(i, caller)
 		b.flame.Frames[caller].Value = b.flame.Whole
 	}
-	least := b.leastShown()
+	part, depths := b.weights[b.begin:b.end], depthsOf(b.nodes)[b.begin:b.end]
+	wide := NewWidest(part, depths, max(b.flame.Whole/int64(b.options.Pixels), 1), b.options.Frames)
 	b.flame.Paths = b.end - b.begin
 	if b.options.Search != nil {
 		b.flame.Found = &FlameFound{}
@@ -326,28 +327,12 @@ func (b *flameBuilder) addFrames() {
 		if int(n.Parent) >= b.begin && i > b.begin {
 			to = places[int(n.Parent)-b.begin]
 		}
-		if to >= -1 && b.weights[i] >= least {
+		if wide.Selects(part[i-b.begin], depths[i-b.begin]) && to >= -1 {
 			places[i-b.begin] = b.addFrame(i, to)
 			continue
 		}
 		places[i-b.begin] = -2 - b.fold(i, to, small)
 	}
-}
-
-// leastShown returns the least weight of a frame of its own. It is above 0.
-func (b *flameBuilder) leastShown() int64 {
-	least := max(b.flame.Whole/int64(b.options.Pixels), 1)
-	var wide []int64
-	for _, w := range b.weights[b.begin:b.end] {
-		if w >= least {
-			wide = append(wide, w)
-		}
-	}
-	if len(wide) <= b.options.Frames {
-		return least
-	}
-	slices.Sort(wide)
-	return add(wide[len(wide)-b.options.Frames-1], 1) // equal ones go together
 }
 
 // addFrame adds the frame of a node, and returns its place.

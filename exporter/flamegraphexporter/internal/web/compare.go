@@ -265,6 +265,8 @@ type changes struct {
 	Before, After string // names of the trees
 	Link          string // the address of their comparison, relative to the page of all services. Empty: it would be too long
 	Rows          []comparedFunction
+	// NoMemory: the other tree needs more memory than there is now.
+	NoMemory bool
 }
 
 // changesOf compares a tree with its counterpart, or returns nil if there is none. All calls of a service are compared with
@@ -280,7 +282,7 @@ func (h *Handler) changesOf(ctx context.Context, t tree, s calltree.Snapshot, fu
 		return nil, err
 	}
 	if err := turn.hold(ofPaths(other.paths())); err != nil {
-		return nil, err
+		return &changes{NoMemory: true}, nil // the page has the rest
 	}
 	snapshot, err := other.now(ctx)
 	if err != nil {
@@ -300,7 +302,7 @@ func (h *Handler) changesOf(ctx context.Context, t tree, s calltree.Snapshot, fu
 	if len(link) > maxQuery {
 		link = "" // two very long names
 	}
-	return &changes{c.Before.Label, c.After.Label, link, c.Rows[:min(mostOfQuestion, len(c.Rows))]}, nil
+	return &changes{Before: c.Before.Label, After: c.After.Label, Link: link, Rows: c.Rows[:min(mostOfQuestion, len(c.Rows))]}, nil
 }
 
 func sideOf(t tree, s calltree.Snapshot, functions []treeformat.Function) side {
@@ -345,7 +347,7 @@ func perCall(f *treeformat.Function) float64 {
 func (c *comparison) compared(name string, before, after *treeformat.Function) comparedFunction {
 	f := comparedFunction{Name: name}
 	callsBefore, selfBefore := c.factor*float64(before.Calls), c.factor*float64(before.Self)
-	f.Calls = [2]string{figures.Count(uint64(callsBefore + 0.5)), figures.Count(after.Calls)}
+	f.Calls = [2]string{figures.Count(countOf(callsBefore)), figures.Count(after.Calls)}
 	f.Self = [2]string{c.amount(selfBefore), c.amount(float64(after.Self))}
 	f.CallsBy, f.SelfBy = change(callsBefore, float64(after.Calls)), change(selfBefore, float64(after.Self))
 	f.Call = [2]string{"–", "–"}

@@ -4,12 +4,14 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -253,6 +255,67 @@ func TestThePicturesOfLargeTreesAreBounded(t *testing.T) {
 		assert.LessOrEqual(t, strings.Count(picture, "<rect"), mostFrames+2)
 	}
 	assert.Less(t, len(made), 3<<20)
+}
+
+// equalStacks is a tree of stacks that are all different, deep and equally wide.
+func equalStacks(service string, stacks, depth int) calltree.Snapshot {
+	s := calltree.Snapshot{Service: service, From: started, To: started.Add(time.Second)}
+	for i := range stacks {
+		for d := range depth {
+			n := calltree.Node{Parent: int32(len(s.Nodes)) - 1, Function: fmt.Sprintf("f%d_%d", i, d), Calls: 1, Total: 1}
+			switch d {
+			case 0:
+				n.Parent = -1
+			case depth - 1:
+				n.Self = 1
+			}
+			s.Nodes = append(s.Nodes, n)
+		}
+	}
+	return s
+}
+
+func TestThePicturesOfEquallyWidePathsAreBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		service string
+		links   bool
+		most    int
+	}{
+		"short names": {"many", true, 3 << 20},
+		"long names":  {strings.Repeat("é", 300), false, 3 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := versions()
+			before, after := test.service+"1", test.service+"2"
+			p.trees[treeKey{before, calltree.Calls}] = equalStacks(before, 98, 100)
+			p.trees[treeKey{after, calltree.Calls}] = equalStacks(after, 98, 100)
+			query := url.Values{"before": {tree{service: before}.address()}, "after": {tree{service: after}.address()}}
+			made := page(t, serve(p), "/compare?"+query.Encode())
+			for _, picture := range strings.Split(made, `<svg class="flames"`)[1:] {
+				assert.Equal(t, mostFrames+1, strings.Count(picture, "<rect"), "with the frame of all")
+				assert.Contains(t, picture, "<title>f97_1\n", "the upper frames of all stacks")
+			}
+			assert.Less(t, len(made), test.most)
+			assert.Equal(t, test.links, strings.Contains(made, "Click a frame to see it alone"))
+			assert.Equal(t, !test.links, strings.Contains(made, "too long for links"))
+		})
+	}
+}
+
+func TestThePageOfATreeIsThereWithoutMemoryForAComparison(t *testing.T) {
+	p := versions()
+	p.trees[treeKey{"shop@1", calltree.Calls}] = equalStacks("shop@1", 100, 100)
+	h := serve(p)
+	assert.NotContains(t, page(t, h, "/services/shop@2/"), "Not compared")
+	h.options.Reserve = func(bytes int64, _ func()) (func(), error) {
+		if bytes > ofPaths(1000) {
+			return nil, errors.New("no memory")
+		}
+		return func() {}, nil
+	}
+	made := page(t, h, "/services/shop@2/")
+	assert.Contains(t, made, "Not compared: there is not enough memory for the other tree now.")
+	assert.Contains(t, made, `href="../../compare?after=services%2fshop%402%2f"`)
 }
 
 func TestAFrameHasAMethodWithoutItsPackage(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/call/calltree"
 	"github.com/callbraid/callbraid/internal/call/treediff"
+	"github.com/callbraid/callbraid/internal/call/treeformat"
 	"github.com/callbraid/callbraid/internal/componentkit/figures"
 )
 
@@ -68,6 +69,20 @@ func alone(nodes []treediff.Node, path uint64) (aloneTree, bool) {
 	return aloneTree{out, nodes[at].Function}, true
 }
 
+// longestFrameLink is the longest link that each frame has, without the path: names in it can be long.
+const longestFrameLink = 1 << 10
+
+// frameLink returns the link of frames, or nothing if it is too long.
+func (c *comparison) frameLink() string {
+	if link := c.Link(); len(link) <= longestFrameLink {
+		return link
+	}
+	return ""
+}
+
+// FramesHaveLinks reports whether a frame can be shown alone.
+func (c *comparison) FramesHaveLinks() bool { return c.frameLink() != "" }
+
 // draw draws the pictures: the difference, and both trees with the same scale, beside each other.
 func (c *comparison) draw() {
 	before := treediff.Weights(c.merged, func(n *treediff.Node) float64 { return c.factor * c.By.width(&n.Before) })
@@ -76,11 +91,12 @@ func (c *comparison) draw() {
 	for i := range both {
 		both[i] = before[i] + after[i]
 	}
+	depths := treediff.Depths(c.merged)
 	widest := max(topSum(c.merged, before), topSum(c.merged, after))
 	c.Pictures = []picture{
-		{"Difference", c.picture(both, topSum(c.merged, both))},
-		{"Before: " + c.Before.Label, c.picture(before, widest)},
-		{"After: " + c.After.Label, c.picture(after, widest)},
+		{"Difference", c.picture(depths, both, topSum(c.merged, both))},
+		{"Before: " + c.Before.Label, c.picture(depths, before, widest)},
+		{"After: " + c.After.Label, c.picture(depths, after, widest)},
 	}
 }
 
@@ -95,62 +111,44 @@ func topSum(nodes []treediff.Node, w []float64) (sum float64) {
 
 // picture draws the merged tree with frames of these weights. The whole width stands for a weight. The wide frames are
 // drawn, at most mostFrames. A frame is a link to the page that shows it alone, and has all values in its title.
-func (c *comparison) picture(w []float64, whole float64) template.HTML {
-	least := leastOf(w, whole*leastWidth, mostFrames)
+func (c *comparison) picture(depths []int32, w []float64, whole float64) template.HTML {
+	wide := treeformat.NewWidest(w, depths, max(whole*leastWidth, math.SmallestNonzeroFloat64), mostFrames)
 	starts := make([]float64, len(w)) // where the next child begins; first where the frame itself does
-	depths := make([]int, len(w))
-	top, deepest := 0.0, 0
-	link := c.Link()
+	top, deepest := 0.0, int32(0)
+	link := c.frameLink()
 	var frames bytes.Buffer
 	for i := range c.merged {
 		n := &c.merged[i]
 		start := &top
 		if n.Parent >= 0 {
 			start = &starts[n.Parent]
-			depths[i] = depths[n.Parent] + 1
-		} else {
-			depths[i] = 1
 		}
 		at := *start
 		*start += w[i]
 		starts[i] = at
-		if w[i] <= 0 || w[i] < least {
-			continue
+		if wide.Selects(w[i], depths[i]) {
+			deepest = max(deepest, depths[i])
+			c.frame(&frames, n, link, at/whole, w[i]/whole, int(depths[i]))
 		}
-		deepest = max(deepest, depths[i])
-		c.frame(&frames, n, link, at/whole, w[i]/whole, depths[i])
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg class="flames" width="100%%" height="%d" role="img" xmlns="http://www.w3.org/2000/svg">`, (deepest+1)*frameHeight)
+	fmt.Fprintf(&b, `<svg class="flames" width="100%%" height="%d" role="img" xmlns="http://www.w3.org/2000/svg">`, (int(deepest)+1)*frameHeight)
 	box(&b, "all", "all", link, "d0", 0, min(top/max(whole, math.SmallestNonzeroFloat64), 1), 0)
 	b.Write(frames.Bytes())
 	b.WriteString("</svg>")
 	return template.HTML(b.String()) // box escapes all texts
 }
 
-// leastOf returns the least weight of a frame that is drawn, so that at most so many are. It is not below a bound. Few frames
-// are as wide as the bound, so only these are sorted.
-func leastOf(w []float64, bound float64, most int) float64 {
-	var wide []float64
-	for _, weight := range w {
-		if weight >= bound {
-			wide = append(wide, weight)
-		}
-	}
-	if len(wide) <= most {
-		return bound
-	}
-	slices.Sort(wide)
-	return wide[len(wide)-most]
-}
-
-// frame draws a node. The link leads to the page with all paths.
+// frame draws a node. The link leads to the page with all paths. It may be empty.
 func (c *comparison) frame(b *bytes.Buffer, n *treediff.Node, link string, at, width float64, depth int) {
 	name := shownName(n.Function)
 	if n.Mark == calltree.Truncated {
 		name += truncatedMark
 	}
-	box(b, withoutPackage(name), name+"\n"+c.details(n), link+"&"+queryAt+"="+strconv.FormatUint(n.Path, 16), c.colour(n), at, width, depth)
+	if link != "" {
+		link += "&" + queryAt + "=" + strconv.FormatUint(n.Path, 16)
+	}
+	box(b, withoutPackage(name), name+"\n"+c.details(n), link, c.colour(n), at, width, depth)
 }
 
 // withoutPackage is a Java method without its package: Cart.add of com.example.Cart.add. Other names are not changed.
@@ -165,20 +163,24 @@ func withoutPackage(name string) string {
 // truncatedMark ends the names of truncated calls.
 const truncatedMark = " (truncated)"
 
-// box draws a frame: a link with a rectangle, a text that is cut at its end, and a title.
+// box draws a frame: a link, if there is one, with a rectangle, a text that is cut at its end, and a title.
 func box(b *bytes.Buffer, text, title, link, class string, at, width float64, depth int) {
-	fmt.Fprintf(b, `<a href="%s"><svg x="%.3f%%" y="%d" width="%.3f%%" height="%d"><title>%s</title><rect class="%s" width="100%%" height="100%%"/>`,
-		html.EscapeString(link), at*widestPicture, depth*frameHeight, width*widestPicture, frameHeight, html.EscapeString(title), class)
+	begin, end := "<g>", "</g>"
+	if link != "" {
+		begin, end = `<a href="`+html.EscapeString(link)+`">`, "</a>"
+	}
+	fmt.Fprintf(b, `%s<svg x="%.3f%%" y="%d" width="%.3f%%" height="%d"><title>%s</title><rect class="%s" width="100%%" height="100%%"/>`,
+		begin, at*widestPicture, depth*frameHeight, width*widestPicture, frameHeight, html.EscapeString(title), class)
 	if width > 10*leastWidth {
 		fmt.Fprintf(b, `<text x="3" y="%d">%s</text>`, textBaseline, html.EscapeString(text))
 	}
-	b.WriteString("</svg></a>")
+	b.WriteString("</svg>" + end)
 }
 
 // details are the values of a path in both trees, a line for each.
 func (c *comparison) details(n *treediff.Node) string {
 	calls, total := c.factor*float64(n.Before.Calls), c.factor*float64(n.Before.Total)
-	text := fmt.Sprintf("%s %s → %s (%s)\n%s %s → %s (%s)", c.Word("calls"), figures.Count(uint64(calls+0.5)), figures.Count(n.After.Calls),
+	text := fmt.Sprintf("%s %s → %s (%s)\n%s %s → %s (%s)", c.Word("calls"), figures.Count(countOf(calls)), figures.Count(n.After.Calls),
 		change(calls, float64(n.After.Calls)), c.Word("time"), c.amount(total), c.amount(float64(n.After.Total)), change(total, float64(n.After.Total)))
 	perCall := measures[len(measures)-1].value
 	before, inBefore := perCall(&n.Before)
@@ -187,6 +189,14 @@ func (c *comparison) details(n *treediff.Node) string {
 		text += fmt.Sprintf("\n%s %s → %s (%s)", c.Word("call"), c.amount(before), c.amount(after), change(before, after))
 	}
 	return text
+}
+
+// countOf returns the nearest count. Floats above the range are the largest one.
+func countOf(calls float64) uint64 {
+	if calls >= math.MaxUint64 {
+		return math.MaxUint64
+	}
+	return uint64(calls + 0.5)
 }
 
 // steps is the number of colours for more, and for less.

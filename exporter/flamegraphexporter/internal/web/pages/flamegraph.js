@@ -56,7 +56,7 @@
     missing: 'the callers of these calls were not seen: they have not ended, or were lost',
     folded: 'the collector had no room for these paths, and added them up',
     deep: 'deeper calls, added up',
-    small: 'paths narrower than a pixel, added up: click to see the caller alone, where they are wider',
+    small: 'paths without frames of their own, added up: click to see the caller alone, where more have one',
   };
 
   // describe returns what is known of a frame, in two lines.
@@ -205,7 +205,7 @@
     controls.elements.si.value = q.get('si') || controls.elements.si.querySelector('[selected]').value;
     const status = [`${many(view.paths, 'path')}, ${valueText(view.whole)}.`];
     if (view.folded) {
-      status.push(`${count(view.folded)} of them are narrower than a pixel: grey frames add them up. Show a frame alone to see more of it.`);
+      status.push(`${count(view.folded)} of them are too narrow or too many to have frames: grey frames add them up. Show a frame alone to see more of it.`);
     }
     if (view.leftOut) status.push(`The address leaves out ${valueText(view.leftOut)}.`);
     if (view.whole === 0) status.push('There is nothing to show with this value.');

@@ -16,6 +16,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
@@ -475,6 +476,10 @@ func (a *attachment) fetch(s *stream) (bool, error) {
 		s.hasPending = false
 		return true, nil
 	}
+	if readable, err := a.awaitDeclaration(s); !readable || err != nil {
+		i.Flags = 0 // they were used
+		return false, err
+	}
 	r, length := a.recording, i.ContentLength()
 	if most := a.env.Settings.Limits.PacketBytes; length > uint64(most) {
 		return false, &badData{what: BadPacket, err: fmt.Errorf("stream %s: expected a packet of at most %d bytes (limits.max_packet_bytes), got one of %d", s.key, most, length)}
@@ -514,6 +519,29 @@ func (a *attachment) fetch(s *stream) (bool, error) {
 		return true, nil
 	}
 	return false, a.followFlags(s, reply.Flags)
+}
+
+// awaitDeclaration reports whether the pending packet of a stream can be read: the metadata declares its class, or did not do
+// so for the longest delay of a stream. A relay daemon may send the first packet of a new process before the metadata that
+// declares its class, and sets no flag when that arrives.
+func (a *attachment) awaitDeclaration(s *stream) (readable bool, err error) {
+	declared := func() bool {
+		return slices.ContainsFunc(s.trace.ctf.StreamClasses(), func(c *ctf.StreamClass) bool { return c.ID == s.pending.StreamClass })
+	}
+	if !declared() {
+		if err := a.readMetadata(a.sourceOf[s]); err != nil {
+			return false, err
+		}
+	}
+	now := a.env.Now()
+	switch {
+	case declared():
+		s.undeclared = time.Time{}
+		return true, nil
+	case s.undeclared.IsZero():
+		s.undeclared = now
+	}
+	return now.Sub(s.undeclared) >= a.env.Settings.MaxDelay, nil
 }
 
 // followFlags reads the metadata and the streams that a refused request for a packet announces.

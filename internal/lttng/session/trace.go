@@ -72,7 +72,7 @@ type stream struct {
 	trace *trace
 	in    *merge.Stream
 
-	// The fields up to hasPending belong to the current connection. present is set if that announced the stream,
+	// The fields up to undeclared belong to the current connection. present is set if that announced the stream,
 	// hungUp if the stream is no longer requested.
 	id              uint64
 	present, hungUp bool
@@ -82,6 +82,8 @@ type stream struct {
 	// pending is the index of a packet that was not received yet.
 	pending    lttnglive.Index
 	hasPending bool
+	// undeclared is the time since which the metadata lacks the class of the pending packet, or zero.
+	undeclared time.Time
 
 	// offset is the offset of the last packet. any is set if there was a packet, full if the last one had no room for
 	// another event.
@@ -169,6 +171,7 @@ func (t *trace) openStream(announced lttnglive.Stream) *stream {
 		s.in.Replay()
 	}
 	s.id, s.present, s.hungUp, s.hasPending, s.current = announced.ID, true, false, false, false
+	s.undeclared = time.Time{}
 	return s
 }
 

@@ -199,8 +199,8 @@ const (
 	metadataPacketSize = 4096
 )
 
-// metadataPackets returns text in packets, as a relay daemon and a consumer daemon store it.
-func metadataPackets(text string) []byte {
+// MetadataPackets returns text in packets, as a relay daemon and a consumer daemon store it.
+func MetadataPackets(text string) []byte {
 	var b []byte
 	for len(text) > 0 {
 		n := min(metadataPacketSize-metadataHeaderSize, len(text))

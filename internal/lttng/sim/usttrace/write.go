@@ -49,7 +49,7 @@ func Write(dir string, o Options) (Counts, error) {
 func errFewEvents(events int) error { return fmt.Errorf("expected at least 1 event, got %d", events) }
 
 func writeMetadata(dir, text string) error {
-	return os.WriteFile(filepath.Join(dir, "metadata"), metadataPackets(text), 0o600)
+	return os.WriteFile(filepath.Join(dir, "metadata"), MetadataPackets(text), 0o600)
 }
 
 // writer writes the events of a program or of a kernel to streams.

@@ -10,7 +10,12 @@
 //	config.go     Config, with receiverkit.Config squashed into it, and its Validate
 //	factory.go    NewFactory, made of Share(newReceiver)
 //	receiver.go   newReceiver, and a Protocol: Start, Stop and Close
-//	traces.go, logs.go, metrics.go   one signal each
+//	metrics.go    metrics of the traced programs; also logs.go and spans.go, for each signal that the receiver makes itself
+//	resource.go   the resource of the data, if it is more than settings
+//	steering.go   the commands of operators, if agents accept any
+//
+// Each other state is a file or a package below. The receiver's own metrics are in telemetry.go, or in the packages
+// internal/telemetry or internal/counters if other packages below count too.
 //
 // The life of a receiver, and the work of Receiver in each step:
 //

@@ -4,6 +4,7 @@
 package receiverkit
 
 import (
+	"cmp"
 	"os"
 	"time"
 
@@ -58,13 +59,15 @@ type Names struct {
 	Format string
 	// Scope is the name of the instrumentation scope.
 	Scope string
+	// Transport is the way of the data to the receiver, in the collector's own metrics. Empty: tcp.
+	Transport string
 }
 
 const defaultOvertime = 2 * time.Second
 
-// New returns the kit of a receiver whose peers are reached over TCP.
+// New returns the kit of a receiver.
 func New(settings receiver.Settings, config *Config, names Names) (*Kit, error) {
-	observer, err := handover.NewObserver(settings, "tcp")
+	observer, err := handover.NewObserver(settings, cmp.Or(names.Transport, "tcp"))
 	if err != nil {
 		return nil, err
 	}

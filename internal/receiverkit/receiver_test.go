@@ -20,6 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
 // clock is a protocol without peers. It delivers a log record when its test asks for one,
@@ -125,6 +126,21 @@ func TestAShutdownDeliversEverythingAfterTheLastGoroutine(t *testing.T) {
 	assert.Equal(t, receivertestbed.Version, records[0].Scope.Version())
 	assert.Equal(t, 1, b.Metrics.DataPointCount(), "the last collection")
 	assert.Zero(t, b.dropped.Load())
+}
+
+func TestOwnMetricsHaveTheTransportOfTheData(t *testing.T) {
+	for names, want := range map[receiverkit.Names]string{{Format: "clock"}: "tcp", {Format: "clock", Transport: "file"}: "file"} {
+		b := newBed(t, receivertestbed.Patience)
+		config := receiverkit.DefaultConfig()
+		kit, err := receiverkit.New(b.Settings, &config, names)
+		require.NoError(t, err)
+		b.receiver.Kit = kit
+		require.NoError(t, b.start())
+		require.True(t, b.logs.Enqueue("tick"))
+		require.ErrorIs(t, b.shutdown(), errClose)
+		points := telemetrytest.Points(t, b.Telemetry, "otelcol_receiver_accepted_log_records")
+		assert.Equal(t, map[string]int64{"{transport=" + want + "}": 1}, points)
+	}
 }
 
 func TestAShutdownDropsAfterItsTime(t *testing.T) {

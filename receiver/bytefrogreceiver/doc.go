@@ -21,7 +21,7 @@
 // refusal.go and turnaway.go refuse connections and agents. Connections of disconnected agents linger
 // (linger.go). memory.go counts the memory of connections.
 //
-// logs.go and metrics.go map the reports and the state of a session to pdata, and traces.go has its
+// logs.go and metrics.go map the reports and the state of a session to pdata, and resource.go has its
 // resource. steering.go shows the agents in the extension agent_control.
 //
 // # Packages below

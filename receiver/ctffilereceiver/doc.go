@@ -6,7 +6,8 @@
 // Package ctffilereceiver reads recorded CTF traces from files: every event as a log record, function calls as batches
 // of call events, and the state of traces as metrics. It reads them with the code of lttng_live.
 //
-// The root contains the configuration, the life cycle and the deliveries (traces.go, metrics.go). reader.go finds
+// The root contains the configuration, the life cycle, and the metrics of traces (metrics.go). Batches and log records are
+// opened by shared.go of internal/lttng/session. reader.go finds
 // traces, and reads each with a session of package internal/lttng/session, whose data comes from internal/recorded.
 // progress.go logs how far it is, and ballast.go lets Go collect garbage less often.
 //

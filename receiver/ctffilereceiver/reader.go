@@ -146,7 +146,7 @@ func (r *reader) run() {
 			poll = timer.C
 		}
 		select {
-		case <-r.env.Stopping:
+		case <-r.env.Serving.Done():
 		case <-r.ended:
 		case <-report.C:
 			r.logProgress(reading)
@@ -408,7 +408,7 @@ func (r *reader) stop() error {
 			}
 		}
 		select {
-		case <-r.env.Stopping:
+		case <-r.env.Serving.Done():
 			return nil
 		case <-again.C:
 		}

@@ -28,7 +28,7 @@ type fileReceiver struct {
 
 // newReceiver returns a receiver.
 func newReceiver(settings receiver.Settings, config *Config, common *common) (*receiverkit.Receiver, error) {
-	kit, err := receiverkit.New(settings, &config.Config, receiverkit.Names{Format: "ctf", Scope: metadata.ScopeName})
+	kit, err := receiverkit.New(settings, &config.Config, receiverkit.Names{Format: "ctf", Scope: metadata.ScopeName, Transport: "file"})
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (r *registrar) admit(conn net.Conn) {
 // serve registers the agent of a connection and serves it until its end.
 func (r *registrar) serve(a *agent, conn net.Conn, slot *slots.Slot) {
 	err := r.register(a, slot)
-	if err != nil && slot.Taken() {
+	if err != nil && slot.Gone() {
 		return // already counted
 	}
 	if err != nil {

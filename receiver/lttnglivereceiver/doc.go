@@ -7,8 +7,8 @@
 // are recorded. It delivers every event as a log record, function calls as batches of call events, and
 // the state of sessions as metrics.
 //
-// The root contains the configuration, the life cycle and the deliveries (traces.go, logs.go, metrics.go).
-// watcher.go lists sessions, and reads each that matches with package internal/lttng/session. An event passes
+// The root contains the configuration, the life cycle, and the metrics of sessions (metrics.go). Batches and log records are
+// opened by shared.go of internal/lttng/session. watcher.go lists sessions, and reads each that matches with package internal/lttng/session. An event passes
 // these packages:
 //
 //	internal/lttng/session      one session over all its connections; packets go to their trace

@@ -70,9 +70,8 @@ type watchedSession struct {
 	stale bool
 }
 
-// isReplaceable reports whether a new session reads a listed session with the same key: this one has ended, and
-// either it was not closed, or the listed one may be another. Positions are stored by trace, so no event is read
-// twice.
+// isReplaceable reports whether a new session may have the key of this one. This one has ended. It was lost rather than
+// closed, or the relay daemon may have used its key again. Positions are stored by trace, so no event is read twice.
 func (s *watchedSession) isReplaceable() bool { return s.IsDone() && (!s.WasClosed() || s.stale) }
 
 func newWatcher(env *session.Environment, config *Config, startGoroutine func(func())) *watcher {
@@ -111,13 +110,13 @@ func (w *watcher) run() {
 // list requests the sessions, on a new connection if there is none.
 func (w *watcher) list() ([]lttnglive.Session, error) {
 	if w.conn == nil {
-		conn, viewer, err := w.env.Connect(w.env.Reading, nil)
+		conn, viewer, err := w.env.Connect(w.env.Leaving, nil)
 		if err != nil {
 			return nil, err
 		}
 		w.conn, w.viewer = conn, viewer
 	}
-	sessions, err := w.viewer.Sessions(w.env.Reading)
+	sessions, err := w.viewer.Sessions(w.env.Leaving)
 	if err != nil {
 		w.disconnect()
 	}

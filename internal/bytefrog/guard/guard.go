@@ -178,7 +178,7 @@ func (g *Guard) serve(conn net.Conn, slot *slots.Slot) {
 	defer conn.Close()
 	in := newReader(conn, bytefrog.MaxMessageSize(bytefrog.MaxString))
 	first, err := g.readFirst(in, slot)
-	if err != nil && slot.Taken() {
+	if err != nil && slot.Gone() {
 		return // closed to make room, and counted
 	}
 	if err != nil {

@@ -6,6 +6,18 @@
 //
 // It knows the layout of a batch. It knows no tracer's protocol and no call stacks.
 //
+// # Barriers in batches
+//
+// Breaks and the end of a stream are barriers. A receiver remembers them and repeats them, so that no event after a
+// break arrives without the break:
+//
+//  1. A batch has each barrier that reaches into its sequence numbers: From is at most its last number, and To is above
+//     its first one.
+//  2. It also has the last barrier that ends at or below its first number.
+//  3. It may have further ones, because a repeated barrier changes nothing. At most MaxBarriers fit.
+//  4. If no event follows a barrier, the receiver sends it in an empty batch. It tries again until a pipeline has accepted
+//     the batch, or refused it permanently.
+//
 // # Layout of a batch, version 1
 //
 // Integers are little endian. A batch is a header, rows, and tables:

@@ -38,7 +38,7 @@ func ExamplePacker() {
 		}
 	}
 
-	// The end is before number 2. A receiver repeats earlier barriers that reach into the batch.
+	// The end is before number 2. The package comment describes which earlier barriers a receiver repeats.
 	next := uint64(len(events))
 	end := callevent.End(next, callevent.CauseEnded)
 	packed, err := packer.Close([]callevent.Barrier{end}, next, began+2000)

@@ -187,8 +187,7 @@ type Packed struct {
 }
 
 // Close finishes the batch. The caller remembers the barriers of the stream, because batches repeat
-// them. barriers are those that reach into or beyond the range of the batch's sequence numbers, and
-// the last one at or below its first number: MaxBarriers at most. next is one more
+// them. barriers are those that the package comment describes, MaxBarriers at most. next is one more
 // than the highest number that the receiver has received. received is the current time in Unix
 // nanoseconds. Nothing can be added before Reset. After an error, such as an impossible barrier,
 // the batch is still open.

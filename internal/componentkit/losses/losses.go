@@ -22,6 +22,7 @@ var Dropped = []Counter{
 	{"otelcol_receiver_bytefrog_log_records_dropped", "reason", "log records of bytefrog"},
 	{"otelcol_receiver_lttng_live_log_records_dropped", "reason", "log records of lttng_live"},
 	{"otelcol_receiver_ctf_file_log_records_dropped", "reason", "log records of ctf_file"},
+	{"otelcol_receiver_lttng_jul_log_records_dropped", "reason", "log records of lttng_jul"},
 	{"otelcol_receiver_rbkit_log_records_dropped", "reason", "log records of rbkit"},
 	{"otelcol_receiver_greys_log_records_dropped", "reason", "log records of greys"},
 	{"otelcol_receiver_arthas_log_records_dropped", "reason", "log records of arthas"},
@@ -29,6 +30,7 @@ var Dropped = []Counter{
 	{"otelcol_receiver_greys_spans_dropped", "reason", "spans of greys"},
 	{"otelcol_receiver_arthas_spans_dropped", "reason", "spans of arthas"},
 	{"otelcol_receiver_rbkit_samples_dropped", "reason", "profile samples of rbkit"},
+	{"otelcol_receiver_arthas_samples_dropped", "reason", "profile samples of arthas"},
 	{"otelcol_connector_stack_pairing_dropped_spans", "connector", "spans of the connector"},
 	{"otelcol_connector_stack_pairing_dropped_samples", "connector", "profile samples of the connector"},
 	{"otelcol_processor_stack_pairing_dropped_spans", "processor", "spans of the processor"},
@@ -36,6 +38,7 @@ var Dropped = []Counter{
 	{"otelcol_exporter_perfetto_dropped_log_records", "exporter", "log records of the exporter"},
 	{"otelcol_exporter_perfetto_dropped_values", "exporter", "values of metrics of the exporter"},
 	{"otelcol_exporter_flame_graph_dropped_stored_trees", "reason", "stored call trees of flame_graph"},
+	{"otelcol_exporter_flame_graph_dropped_samples", "exporter", "profile samples of kinds beyond the limit, of the exporter"},
 	{"otelcol_exporter_send_failed_spans", "exporter", "spans of the exporter"},
 	{"otelcol_exporter_enqueue_failed_spans", "exporter", "spans for the queue of the exporter"},
 }
@@ -45,10 +48,13 @@ var Lost = []Counter{
 	{"otelcol_connector_stack_pairing_missing_numbers", "connector", "sequence numbers of call events, of the connector"},
 	{"otelcol_processor_stack_pairing_missing_numbers", "processor", "sequence numbers of call events, of the processor"},
 	{"otelcol_receiver_lttng_live_events_discarded", "receiver", "events for which LTTng's tracer had no room"},
+	{"otelcol_receiver_ctf_file_events_discarded", "receiver", "events for which the tracer of a recording had no room,"},
 	{"otelcol_receiver_lttng_live_packets_lost", "receiver", "packets of LTTng"},
+	{"otelcol_receiver_ctf_file_packets_lost", "receiver", "packets that recordings lack,"},
 	{"otelcol_receiver_rbkit_messages_lost", "receiver", "messages of Rbkit"},
 	{"otelcol_receiver_greys_replies_missing", "receiver", "answers of Greys"},
 	{"otelcol_receiver_arthas_results_lost", "receiver", "results of Arthas"},
+	{"otelcol_receiver_arthas_losses", "kind", "known or possible losses of results of Arthas, by"},
 }
 
 // Limited count peers that had to give up data or a connection because of a limit of the collector.
@@ -58,4 +64,11 @@ var Limited = []Counter{
 	{"otelcol_processor_stack_pairing_shed_streams", "bound", "call streams of the processor, by"},
 	{"otelcol_receiver_bytefrog_runs_shed", "reason", "runs of bytefrog that ended, by"},
 	{"otelcol_receiver_bytefrog_connections_evicted", "reason", "evicted connections of bytefrog,"},
+	{"otelcol_receiver_lttng_jul_connections_evicted", "reason", "evicted connections of lttng_jul,"},
+	{"otelcol_receiver_bytefrog_barriers_dropped", "receiver", "old breaks that batches no longer carry, of"},
+	{"otelcol_receiver_greys_nodes_dropped", "receiver", "calls beyond the limit of a call tree, of"},
+	{"otelcol_receiver_arthas_nodes_dropped", "receiver", "calls beyond the limit of a call tree, of"},
+	{"otelcol_receiver_greys_inventory_dropped", "receiver", "classes and methods beyond the limit of lists, of"},
+	{"otelcol_receiver_arthas_profile_bytes_dropped", "receiver", "bytes beyond the limit of a profile, of"},
+	{"otelcol_receiver_rbkit_stacks_dropped", "receiver", "stacks beyond the limits of a snapshot, of"},
 }

@@ -444,8 +444,8 @@ func (s *Slot) Release() {
 	}
 }
 
-// Taken reports whether the connection has lost or released its slot.
-func (s *Slot) Taken() bool {
+// Gone reports whether the connection has lost or released its slot.
+func (s *Slot) Gone() bool {
 	s.slots.mu.Lock()
 	defer s.slots.mu.Unlock()
 	return s.state == closed

@@ -154,10 +154,10 @@ func TestOtherAddressesLoseOldConnectionsBeforeTheFullestLosesYoungOnes(t *testi
 		require.Nil(t, full)
 	}
 	for _, a := range agents {
-		assert.False(t, a.Taken())
+		assert.False(t, a.Gone())
 	}
 	for i, f := range flood {
-		assert.Equal(t, i < 30, f.Taken(), "connection %d of the flood", i)
+		assert.Equal(t, i < 30, f.Gone(), "connection %d of the flood", i)
 	}
 }
 
@@ -172,9 +172,9 @@ func TestAnAddressWithMoreThanAnEighthOfTheSlotsLosesYoungConnections(t *testing
 	for range 11 {
 		_, _ = b.Admit(from("10.0.0.1"))
 	}
-	assert.True(t, first.Taken())
+	assert.True(t, first.Gone())
 	for _, o := range others {
-		assert.False(t, o.Taken())
+		assert.False(t, o.Gone())
 	}
 }
 
@@ -204,7 +204,7 @@ func TestFewYoungConnectionsAreNotClosedForAnother(t *testing.T) {
 	assert.Empty(t, b.closed)
 	_, full = b.AdmitBeyond(from("10.0.0.3"))
 	assert.Nil(t, full)
-	assert.True(t, first.Taken())
+	assert.True(t, first.Gone())
 	assert.Equal(t, 3, b.Open())
 	assert.Equal(t, map[Reason]int{Silent: 1}, b.closed)
 }
@@ -218,7 +218,7 @@ func TestManyYoungConnectionsAreAFlood(t *testing.T) {
 	}
 	_, full := b.Admit(from("10.0.0.1"))
 	assert.Nil(t, full)
-	assert.True(t, first.Taken())
+	assert.True(t, first.Gone())
 }
 
 func TestOneAddressHasAtMostItsShare(t *testing.T) {
@@ -226,7 +226,7 @@ func TestOneAddressHasAtMostItsShare(t *testing.T) {
 	first := b.admit(t, from("10.0.0.1"))
 	second := b.admit(t, from("10.0.0.1"))
 	third := b.admit(t, from("10.0.0.1"))
-	assert.True(t, first.Taken(), "its own oldest makes room")
+	assert.True(t, first.Gone(), "its own oldest makes room")
 	require.True(t, second.Establish())
 	require.True(t, third.Establish())
 	_, full := b.AdmitBeyond(from("10.0.0.1"))
@@ -259,7 +259,7 @@ func TestWithTooManyOpenFilesTheNextVictimIsClosed(t *testing.T) {
 	assert.True(t, b.Evict())
 	assert.False(t, b.Evict())
 	assert.Equal(t, map[Reason]int{NoFiles: 1}, b.closed)
-	assert.False(t, established.Taken())
+	assert.False(t, established.Gone())
 }
 
 func TestOnlyOneLineIsLoggedForABurst(t *testing.T) {
@@ -420,7 +420,7 @@ func TestTheVictimIsTheSameAsInASlowModel(t *testing.T) {
 			m.all = append(m.all, e)
 			m.move(e, silent)
 			for _, other := range m.all {
-				if taken := other.slot.Taken(); taken != (other.state == closed) {
+				if taken := other.slot.Gone(); taken != (other.state == closed) {
 					t.Fatalf("seed %d, step %d: taken %v, expected %v", seed, step, taken, !taken)
 				}
 			}

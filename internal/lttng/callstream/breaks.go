@@ -49,8 +49,9 @@ func (b *breaks) finish(at uint64) {
 	}
 }
 
-// appendConcerning appends to dst the breaks that end after number first, and the last break before
-// it. An open interval ends at next for now.
+// appendConcerning appends to dst the barriers of a batch, as package callevent describes them. The batch begins at number
+// first. No break begins after it, because batches have the numbers of a stream in order. An open interval ends at next for
+// now.
 func (b *breaks) appendConcerning(dst []callevent.Barrier, first, next uint64) []callevent.Barrier {
 	before := -1
 	for i := range b.list {

@@ -83,7 +83,7 @@ func newEnvironment(t testing.TB, traces consumer.Traces) *Environment {
 		},
 		Logger: zap.NewNop(), Telemetry: counters, Health: health, Positions: position.NewStore(zap.NewNop(), nil),
 		Memory: budget.Of(nil).Group("lttng_live"), Ended: func(State) {},
-		Stopping: make(chan struct{}), Reading: context.Background(), Context: context.Background(), Now: time.Now,
+		Serving: context.Background(), Leaving: context.Background(), Delivering: context.Background(), Now: time.Now,
 	}
 	settings := handoverSettings(t, env)
 	if traces == nil {
@@ -107,7 +107,7 @@ func handoverSettings(t testing.TB, env *Environment) handover.Settings {
 	observer, err := handover.NewObserver(receivertest.NewNopSettings(component.MustNewType("lttng_live")), "tcp")
 	require.NoError(t, err)
 	return handover.Settings{
-		Context: env.Context, Observer: observer, Format: "lttng", Logger: env.Logger,
+		Context: env.Delivering, Observer: observer, Format: "lttng", Logger: env.Logger,
 		Retry: backoff.Config{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second}, Now: env.Now, Memory: env.Memory,
 	}
 }
@@ -115,6 +115,6 @@ func handoverSettings(t testing.TB, env *Environment) handover.Settings {
 // newSession returns a session that delivers batches without being attached.
 func newSession(env *Environment, listed lttnglive.Session) *Session {
 	s := New(env, listed)
-	s.recording.group.SetBatches(env.NewBatches(env.Context, env.Logger))
+	s.recording.group.SetBatches(env.NewBatches(env.Delivering, env.Logger))
 	return s
 }

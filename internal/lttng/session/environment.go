@@ -111,17 +111,15 @@ type Environment struct {
 	Logs        *process.LogSettings
 	DeliverLogs func(logs plog.Logs, records, bytes int)
 	CloseLogs   func()
-	// NewBatches returns the delivery of a session's batches. Batches that are not delivered when ctx
-	// ends are dropped.
+	// NewBatches returns the delivery of a session's batches; nil: no pipeline takes traces. Batches that are not
+	// delivered when ctx ends are dropped.
 	NewBatches func(ctx context.Context, logger *zap.Logger) process.Batches
 	// Ended is called with the last state of a session.
 	Ended func(State)
-	// Stopping is closed when the shutdown begins. Reading ends some time later, for requests without
-	// a reply. Context ends when the time of the shutdown is over.
-	Stopping         <-chan struct{}
-	Reading, Context context.Context
-	Now              func() time.Time
-	Dial             func(context.Context) (net.Conn, error)
+	// Serving, Leaving and Delivering are those of receiverkit.Run. Requests without a reply end with Leaving.
+	Serving, Leaving, Delivering context.Context
+	Now                          func() time.Time
+	Dial                         func(context.Context) (net.Conn, error)
 	// Held is called with the bytes of waiting packets and of buffers for reuse, when they change. It may be nil.
 	Held func(waiting, free int)
 
@@ -150,14 +148,7 @@ func (e *Environment) LogSeldom(line *logline.Seldom, logger *zap.Logger, level 
 }
 
 // IsStopping reports whether the shutdown has begun.
-func (e *Environment) IsStopping() bool {
-	select {
-	case <-e.Stopping:
-		return true
-	default:
-		return false
-	}
-}
+func (e *Environment) IsStopping() bool { return e.Serving.Err() != nil }
 
 // Pause waits. It returns false if the shutdown begins.
 func (e *Environment) Pause(d time.Duration) bool {
@@ -166,7 +157,7 @@ func (e *Environment) Pause(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-e.Stopping:
+	case <-e.Serving.Done():
 		return false
 	}
 }

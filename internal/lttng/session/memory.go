@@ -48,8 +48,8 @@ const maxUngrown = 256 << 10
 // open opens the account.
 func (m *memory) open() {
 	asked := make(chan struct{})
-	reading, endReading := context.WithCancel(m.env.Reading)
-	delivering, endDelivering := context.WithCancelCause(m.env.Context)
+	reading, endReading := context.WithCancel(m.env.Leaving)
+	delivering, endDelivering := context.WithCancelCause(m.env.Delivering)
 	answer, timeout := m.env.AnswerTime(), m.env.Settings.ShutdownTimeout
 	late := make(chan []*time.Timer, 1)
 	leave := sync.OnceFunc(func() {
@@ -140,7 +140,7 @@ func (m *memory) pause(d time.Duration) bool {
 		return true
 	case <-m.asked:
 		return false
-	case <-m.env.Stopping:
+	case <-m.env.Serving.Done():
 		return false
 	}
 }

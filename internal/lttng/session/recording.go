@@ -119,7 +119,7 @@ func (r *recording) key(t *ctf.Trace, path string) string {
 
 // newTrace adds a trace. It continues at its stored position.
 func (r *recording) newTrace(key string) *trace {
-	at := r.env.Positions.Get(r.env.Context, r.positionKey(key))
+	at := r.env.Positions.Get(r.env.Delivering, r.positionKey(key))
 	if len(at.Streams) > 0 && at.Recording != r.subject.Recording {
 		r.lines.warnOtherRecording(zap.String("trace", key))
 		at = position.Trace{}
@@ -193,7 +193,7 @@ func (r *recording) check() bool {
 		return false
 	}
 	r.deliverDue()
-	return r.env.Context.Err() == nil
+	return r.env.Delivering.Err() == nil
 }
 
 // deliverDue delivers and stores due data.
@@ -227,7 +227,7 @@ func (r *recording) savePositions() {
 
 func (r *recording) savePosition(t *trace) {
 	// The position is also stored after the time of a shutdown.
-	r.env.Positions.Set(context.WithoutCancel(r.env.Context), r.positionKey(t.key), t.currentPosition(r.subject.Recording))
+	r.env.Positions.Set(context.WithoutCancel(r.env.Delivering), r.positionKey(t.key), t.currentPosition(r.subject.Recording))
 }
 
 // measure measures the memory of the session that is not counted, and charges all of it.

@@ -78,7 +78,7 @@ func (e *Environment) processSettings() *process.Settings {
 // Open opens what the sessions of a run share: symbol tables, positions, and the ways to the pipelines.
 func (e *Environment) Open(ctx context.Context, run *receiverkit.Run, delivery Delivery) error {
 	e.Memory = run.Memory
-	e.Stopping, e.Reading, e.Context = run.Serving.Done(), run.Leaving, run.Delivering
+	e.Serving, e.Leaving, e.Delivering = run.Serving, run.Leaving, run.Delivering
 	if run.Next.Traces != nil {
 		files, err := e.openFiles()
 		if err != nil {
@@ -109,7 +109,7 @@ func (e *Environment) openAccount() *budget.Account {
 func (e *Environment) openFiles() (*symbols.Files, error) {
 	settings := symbols.DefaultSettings()
 	settings.Paths, settings.SourceLines = e.config.Mapping.SymbolPaths, e.config.Mapping.SourceLines
-	settings.Context = e.Reading
+	settings.Context = e.Leaving
 	settings.Hold, settings.Refused = e.openAccount().Set, e.Telemetry.SymbolFileRefused
 	settings.Report = func(object string, err error) { LogNoNames(e.Logger, object, err) }
 	settings.ReportLines = func(object string, err error) { logNoLines(e.Logger, object, err) }
@@ -120,10 +120,14 @@ func (e *Environment) openFiles() (*symbols.Files, error) {
 // meanwhile: files and the recordings of relay daemons stay where they are.
 func (e *Environment) openBatches(run *receiverkit.Run, whileRefused string) {
 	e.NewBatches = func(ctx context.Context, logger *zap.Logger) process.Batches {
-		return receiverkit.NewBatches(ctx, run, logger, e.config.Batches, handover.BatchesSettings{
+		batches := receiverkit.NewBatches(ctx, run, logger, e.config.Batches, handover.BatchesSettings{
 			WhileRefused: whileRefused, TryLate: true,
 			Accepted: e.Telemetry.BatchAccepted, Dropped: e.Telemetry.BatchDropped, Retried: e.Telemetry.HandoverRetried,
 		})
+		if batches == nil {
+			return nil // not a Batches with a nil pointer
+		}
+		return batches
 	}
 }
 

@@ -8,9 +8,7 @@
 // A receiver's factory.go is
 //
 //	func NewFactory() receiver.Factory {
-//		shared := sharedreceiver.New(func(settings receiver.Settings, config component.Config) (sharedreceiver.Receiver, error) {
-//			return newReceiver(settings, config.(*Config))
-//		})
+//		shared := receiverkit.Share(newReceiver)
 //		return receiver.NewFactory(
 //			metadata.Type,
 //			func() component.Config { return createDefaultConfig() },

@@ -189,7 +189,7 @@ var collector = board{
 			}},
 		}},
 		{"Loss", []panel{
-			{"Dropped per second", "Events, spans, log records, samples and points that were dropped, by component and reason.", "ops", perSecond(losses.Dropped)},
+			{"Dropped per second", "Events, spans, log records, profile samples and other data that was dropped, by component and reason.", "ops", perSecond(losses.Dropped)},
 			{"Truncated calls per second", "Calls whose end was not seen, by cause.", "ops", []query{
 				{`sum by (cause) (rate(otelcol_connector_stack_pairing_truncated_frames[$__rate_interval]))`, "{{cause}}"},
 			}},

@@ -91,7 +91,16 @@ func (p panel) build(id uint32) *timeseries.PanelBuilder {
 		Legend(common.NewVizLegendOptionsBuilder().DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementBottom).
 			Calcs([]string{"lastNotNull", "max"}).ShowLegend(true))
 	for i, q := range p.queries {
-		b.WithTarget(prometheus.NewDataqueryBuilder().RefId(string(rune('A' + i))).Expr(q.expression).LegendFormat(q.legend).Exemplar(true))
+		b.WithTarget(prometheus.NewDataqueryBuilder().RefId(refID(i)).Expr(q.expression).LegendFormat(q.legend).Exemplar(true))
 	}
 	return b
+}
+
+// refID is the name of a panel's query, as Grafana names them: A to Z, then AA, AB and so on.
+func refID(i int) string {
+	last := string(rune('A' + i%26))
+	if i < 26 {
+		return last
+	}
+	return refID(i/26-1) + last
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -84,6 +85,56 @@ func TestEachCounterHasItsLabel(t *testing.T) {
 		if !slices.Contains(ofTheCollector, c.Metric) {
 			assert.Contains(t, all[c.Metric], c.Label, c.Metric)
 		}
+	}
+}
+
+// lossNames match the names of counters of losses.
+var lossNames = regexp.MustCompile(`_(dropped|lost|losses|missing|discarded|evicted|connections_closed|shed)(_|$)`)
+
+// noLosses are counters that are not in the package losses, by the end of their names, and why not.
+var noLosses = map[string]string{
+	"_batches_dropped":          "the counter of dropped call events has the events of these batches",
+	"_metric_points_dropped":    "the next points have the values of these",
+	"_dropped_points":           "the next points have the values of these",
+	"_bytes_discarded":          "the run has ended, and a counter of losses has its reason",
+	"_port_files_lost":          "the receiver writes the file again",
+	"_connections_closed":       "browsers and operators connect again",
+	"_dropped_attributes":       "the span has all of its other data, and their number",
+	"_dropped_exceptions":       "the span has all of its other data, and their number",
+	"_dropped_renames":          "calls without the name of their thread are complete otherwise",
+	"_dropped_kept_spans":       "the call trees have these spans",
+	"_dropped_traces":           "the call trees have these spans",
+	"_dropped_windows":          "the call trees have the data of these windows",
+	"exporter_flame_graph_shed": "the counter of the memory budget has these requests",
+}
+
+func TestEachCounterOfLossesIsListed(t *testing.T) {
+	listed := map[string]bool{}
+	for _, c := range slices.Concat(losses.Dropped, losses.Lost, losses.Limited) {
+		assert.False(t, listed[c.Metric], "losses lists %s twice", c.Metric)
+		listed[c.Metric] = true
+	}
+	used := map[string]bool{}
+	for _, metric := range slices.Sorted(maps.Keys(declared(t))) {
+		if !lossNames.MatchString(metric) {
+			continue
+		}
+		exception := ""
+		for end := range noLosses {
+			if strings.HasSuffix(metric, end) {
+				exception, used[end] = end, true
+			}
+		}
+		assert.NotEqual(t, listed[metric], exception != "", "%s must be either in internal/componentkit/losses or, with a reason, in noLosses", metric)
+	}
+	for end := range noLosses {
+		assert.True(t, used[end], "no metadata declares a counter %s", end)
+	}
+}
+
+func TestQueriesAreNamedAsInGrafana(t *testing.T) {
+	for i, want := range map[int]string{0: "A", 25: "Z", 26: "AA", 27: "AB", 52: "BA", 702: "AAA"} {
+		assert.Equal(t, want, refID(i))
 	}
 }
 

@@ -33,7 +33,7 @@ func New(env *Environment, options Options) *Session {
 }
 
 // Serve starts the agent, and reads its control connection to the end. The rest of the session runs
-// in goroutines of Environment.Run. An agent whose run ends before its start is not started. Then
+// in goroutines of Environment.Receiver. An agent whose run ends before its start is not started. Then
 // Serve returns the ending, and the caller refuses the agent; nil: the agent has disconnected.
 func (s *Session) Serve() (notStarted error) {
 	r := s.run

@@ -50,8 +50,8 @@ func (b *barriers) add(barrier callevent.Barrier) (dropped int, known bool) {
 	return dropped, false
 }
 
-// concerning appends to dst the barriers that touch the sequence numbers first to
-// last, and the last one at or below first.
+// concerning appends to dst the barriers of a batch with the sequence numbers first to last, as package callevent
+// describes them.
 func (b *barriers) concerning(dst []callevent.Barrier, first, last uint64) []callevent.Barrier {
 	b.mu.Lock()
 	defer b.mu.Unlock()

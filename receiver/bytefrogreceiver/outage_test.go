@@ -128,6 +128,7 @@ func loseNothingInAnOutage(t *testing.T, inFront bool) {
 	a.join()
 	a.join()
 	for _, p := range a.data {
+		p.bufferLittle()
 		p.write(namesOne())
 	}
 	// Both take the next numbers when they have sent the last, as an agent does.

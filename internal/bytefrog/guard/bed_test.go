@@ -420,8 +420,12 @@ func (c *collector) number() (n int) {
 // only returns the only run of a collector.
 func (c *collector) only() *run {
 	c.t.Helper()
-	runs := c.runs()
-	require.Len(c.t, runs, 1)
+	return onlyRun(c.t, c.runs())
+}
+
+func onlyRun(t testing.TB, runs map[callevent.StreamID]*run) *run {
+	t.Helper()
+	require.Len(t, runs, 1)
 	for _, r := range runs {
 		return r
 	}

@@ -26,7 +26,7 @@ func TestAfterACutTheTraceContinuesAsANewRunWithABreak(t *testing.T) {
 	}
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address})
-	p := &counting{}
+	p := &counting{slow: true}
 	a, results := b.start(t.Context(), p)
 	filled := func(runs int) func() bool {
 		return func() bool {
@@ -69,7 +69,7 @@ func TestACollectorThatIsRestartedLosesNothing(t *testing.T) {
 	address := testkit.Address(t)
 	first := newCollector(t, address)
 	b := newBed(t, []string{address})
-	p := &counting{}
+	p := &counting{slow: true}
 	a, results := b.start(t.Context(), p)
 	b.await("events", func() bool { return first.number() > 1000 })
 	first.stop()
@@ -101,7 +101,7 @@ func TestTheProgramRunsOnWhenTheGuardEnds(t *testing.T) {
 			t.Parallel()
 			c := newCollector(t, testkit.Address(t))
 			b := newBed(t, []string{c.address}, narrow)
-			_, results := b.start(t.Context(), &counting{})
+			_, results := b.start(t.Context(), &counting{slow: true})
 			b.await("events", func() bool { return c.number() > 1000 })
 			before(b, c)
 			done := make(chan error, 1)

@@ -151,7 +151,7 @@ func TestTheNextCollectorOfTheListIsTried(t *testing.T) {
 func TestAfterGiveUpTheProgramContinuesUntraced(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.GiveUp, g.timing.steady = 50*time.Millisecond, time.Microsecond })
-	_, results := b.start(t.Context(), &counting{})
+	_, results := b.start(t.Context(), &counting{slow: true})
 	b.await("events", func() bool { return c.number() > 1000 })
 	c.stop()
 	result := ended(t, results)

@@ -53,9 +53,11 @@ func TestACollectorThatIsStoppedLosesNothing(t *testing.T) {
 	require.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
 	c.awaitEnds(1)
 	c.stop()
-	require.Equal(t, []uint64{0}, p.checkRuns(t, c.runs()))
-	assert.EqualValues(t, p.next, len(c.only().events), "every event that has a number")
-	assert.Len(t, c.only().breaks, len(p.sentBreaks()))
+	runs := c.runs()
+	require.Equal(t, []uint64{0}, p.checkRuns(t, runs))
+	only := onlyRun(t, runs)
+	assert.EqualValues(t, p.next, len(only.events), "every event that has a number")
+	assert.Len(t, only.breaks, len(p.sentBreaks()))
 	assert.Zero(t, b.guard.counts.Losses.Load())
 	assert.Zero(t, b.guard.counts.Dropped.Load())
 	t.Logf("the program waited %v at most", p.longest)
@@ -187,7 +189,7 @@ func TestTooMuchWaitingDataLosesTheLink(t *testing.T) {
 // data.
 func TestTheWaitingDataOfAClosedAgentIsForwarded(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
-	b := newBed(t, []string{c.address})
+	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Silence = time.Hour })
 	p := &counting{until: 50_000}
 	b.network.stick(true)
 	_, results := b.start(t.Context(), p)
@@ -202,9 +204,11 @@ func TestTheWaitingDataOfAClosedAgentIsForwarded(t *testing.T) {
 	b.network.stick(false)
 	c.awaitEnds(1)
 	c.stop()
-	require.Equal(t, []uint64{0}, p.checkRuns(t, c.runs()))
-	assert.Equal(t, 50_000, len(c.only().events))
-	assert.True(t, c.only().ended)
+	runs := c.runs()
+	require.Equal(t, []uint64{0}, p.checkRuns(t, runs))
+	only := onlyRun(t, runs)
+	assert.Equal(t, 50_000, len(only.events))
+	assert.True(t, only.ended)
 }
 
 // highest returns the room for a connection beyond the queue.

@@ -247,7 +247,11 @@ func TestReleasesWhileMemoryIsReturned(t *testing.T) {
 // TestTheChoiceIsFair gives random accounts random sizes. Owners give way after some time, as real ones do. The budget
 // never asks an account below its equal share, sums stay right, and the hard bound holds.
 func TestTheChoiceIsFair(t *testing.T) {
-	for seed := range uint64(30) {
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 1))
 		b := quietBudget(64 * testMiB)
 		var peers []*peer

@@ -178,7 +178,11 @@ var modelGroups = []string{"bytefrog", "lttng_live", "stack_pairing"}
 
 // The test calls both in the same random order. It compares each number, each refusal, and each request to an account.
 func TestTheBudgetBehavesLikeItsSlowModel(t *testing.T) {
-	for seed := range uint64(20) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 2))
 		limit := int64(4+random.IntN(60)) * testMiB
 		b, m := quietBudget(limit), &model{limit: limit}

@@ -365,7 +365,11 @@ func (m *obvious) move(e *entry, to state) {
 }
 
 func TestTheVictimIsTheSameAsInASlowModel(t *testing.T) {
-	for seed := range uint64(100) {
+	seeds := uint64(100)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 1))
 		m := &obvious{max: 1 + random.IntN(12)}
 		b := newBed(Options{Max: m.max, Grace: -1})

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,12 +74,48 @@ func (h *Home) cCommand(t testing.TB, tracer, path string, arguments ...string) 
 	return command
 }
 
-// BuildJava compiles a Java program, and returns the path of its class.
+// BuildJava compiles a Java program, and returns the path of its class. Each source is compiled once for all homes,
+// because that needs more than a second of processor time.
 func (h *Home) BuildJava(t testing.TB, source string) string {
 	t.Helper()
-	// A compiler that lives for a second gains nothing by compiling itself well.
-	run(t, exec.Command("javac", "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-encoding", "UTF-8", "-cp", javaClasses(), "-d", h.Dir, source))
+	for name, class := range compiledJava.classes(t, source) {
+		if err := os.WriteFile(filepath.Join(h.Dir, name), class, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return filepath.Join(h.Dir, strings.TrimSuffix(filepath.Base(source), ".java"))
+}
+
+// compiledJava has the class files of each compiled source, by name.
+var compiledJava = javaCompiler{compiled: map[string]map[string][]byte{}}
+
+type javaCompiler struct {
+	mu       sync.Mutex
+	compiled map[string]map[string][]byte
+}
+
+func (c *javaCompiler) classes(t testing.TB, source string) map[string][]byte {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if classes, ok := c.compiled[source]; ok {
+		return classes
+	}
+	dir := t.TempDir()
+	// A compiler that lives for a second gains nothing by compiling itself well.
+	run(t, exec.Command("javac", "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-encoding", "UTF-8", "-cp", javaClasses(), "-d", dir, source))
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes := make(map[string][]byte, len(entries))
+	for _, entry := range entries {
+		if classes[entry.Name()], err = os.ReadFile(filepath.Join(dir, entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.compiled[source] = classes
+	return classes
 }
 
 // javaClasses returns a class path: the classes for programs with agents, and more.

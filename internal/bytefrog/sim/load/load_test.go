@@ -225,6 +225,9 @@ func TestTheTruthEqualsTheResultOfASlowPairing(t *testing.T) {
 		for seed, connections := range []int32{1, 3} {
 			t.Run(fmt.Sprintf("%s, %d connections", name, connections), func(t *testing.T) {
 				o.Seed, o.Record = uint64(seed), true
+				if testing.Short() {
+					o.Events = min(o.Events, 20_000)
+				}
 				p, hq, got := run(t, o, connections, func(*hqtest.HQ) {})
 				found := check(t, p, hq, got)
 				assert.GreaterOrEqual(t, p.Made(), o.Events)

@@ -181,6 +181,9 @@ func TestTheReservedMemoryIsAboutTheMemoryOfTheHeap(t *testing.T) {
 			if strings.HasPrefix(name, "long") {
 				count = 4_000
 			}
+			if testing.Short() {
+				count /= 5
+			}
 			n := newNames(memoryOf(1 << 30))
 			before := heapInUse()
 			for i := range count {

@@ -38,22 +38,34 @@ func TestANewNameOfAThreadIsNoReuse(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			n := newNames(memoryOf(64 << 20))
 			for count := range test.threads {
-				assert.Equal(t, count >= threadIDs, mapped(t, n, count, "new"), "thread %d", count)
+				checkNew(t, n, count)
 			}
 			for i := range 3 {
 				assert.False(t, mapped(t, n, test.renamed, fmt.Sprint("renamed ", i)))
 			}
 			for count := test.threads; count < test.threads+1000; count++ {
-				assert.Equal(t, count >= threadIDs, mapped(t, n, count, "new"), "thread %d", count)
+				checkNew(t, n, count)
 			}
 		})
+	}
+}
+
+// checkNew names a thread that has just begun.
+func checkNew(t *testing.T, n *names, count int) {
+	t.Helper()
+	if reused := mapped(t, n, count, "new"); reused != (count >= threadIDs) {
+		t.Errorf("thread %d: reuses an ID: %t", count, reused)
 	}
 }
 
 // Messages of threads that begin together arrive in any order. Known threads get other names. The agent sends no
 // message for some threads.
 func TestEveryThreadThatReusesAnIDIsFound(t *testing.T) {
-	for seed := range uint64(6) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 3))
 		n := newNames(memoryOf(64 << 20))
 		width, lost := 1+random.IntN(300), random.IntN(3)*1000

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -148,13 +150,13 @@ func TestALossInsideAnotherDoesNotEndIt(t *testing.T) {
 	b.shutdown()
 	seen := b.pipeline.only(t)
 	require.Len(t, seen.inOrder(t), 7)
-	var ends []uint64
+	ends := map[uint64]uint64{} // by the begin of the interval: a slow machine closes a batch inside it, so it grows
 	for barrier := range seen.barriers {
 		if barrier.Kind == callevent.BarrierBreak && barrier.From < barrier.To {
-			ends = append(ends, barrier.To)
+			ends[barrier.From] = max(ends[barrier.From], barrier.To)
 		}
 	}
-	assert.Equal(t, []uint64{6}, ends, "the one interval reaches to the call at 200")
+	assert.Equal(t, []uint64{6}, slices.Collect(maps.Values(ends)), "the one interval reaches to the call at 200")
 }
 
 // The data of a stream after its first unreadable byte is unknown: calls that were open then may have ended.

@@ -58,6 +58,24 @@ func (a agent) complete(t testing.TB) bytefrogagent.Result {
 	return result
 }
 
+// mavenBegin is the name of the first events of the capture "maven". Tests use them that need a long run, and not all of it.
+const (
+	mavenBegin       = "maven's begin"
+	mavenBeginEvents = 300_000
+)
+
+// narrow opens connections that hold little data. The agent waits soon if the collector does not read.
+func narrow(endpoint string) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", endpoint)
+		if err != nil {
+			return nil, err
+		}
+		const bytes = 16 << 10
+		return conn, conn.(*net.TCPConn).SetWriteBuffer(bytes)
+	}
+}
+
 func capturePath(name string) string { return "../testdata/bytefrog/" + name + ".zip" }
 
 var recordings, runs sync.Map
@@ -68,10 +86,15 @@ func recording(t testing.TB, name string) *replay.Recording {
 	if r, ok := recordings.Load(name); ok {
 		return r.(*replay.Recording)
 	}
-	c, err := capture.Open(capturePath(name))
-	require.NoError(t, err)
-	r, err := replay.Load(c)
-	require.NoError(t, err)
+	var r *replay.Recording
+	if name == mavenBegin {
+		r = recording(t, "maven").Before(mavenBeginEvents)
+	} else {
+		c, err := capture.Open(capturePath(name))
+		require.NoError(t, err)
+		r, err = replay.Load(c)
+		require.NoError(t, err)
+	}
 	recordings.Store(name, r)
 	return r
 }
@@ -82,8 +105,14 @@ func openCapture(t testing.TB, name string) *reference.Run {
 	if r, ok := runs.Load(name); ok {
 		return r.(*reference.Run)
 	}
-	r, err := reference.Open(capturePath(name))
-	require.NoError(t, err)
+	var r *reference.Run
+	if name == mavenBegin {
+		r = openCapture(t, "maven").Before(mavenBeginEvents)
+	} else {
+		var err error
+		r, err = reference.Open(capturePath(name))
+		require.NoError(t, err)
+	}
 	runs.Store(name, r)
 	return r
 }

@@ -21,6 +21,7 @@ import (
 // Fifty simulated servers with five commands each: the collector's memory, time of processors and open connections stay small.
 // Each server sees one open poll at a time, and is restored at the end. On a busy machine this takes longer than by default.
 func TestFiftyArthasServersNeedLittle(t *testing.T) {
+	t.Parallel()
 	const servers, commands, seconds = 50, 5, 8
 	load := arthasserver.Load{Package: "com.example.shop", Classes: 5, Methods: 4, Rate: 10, Threads: 2, Failures: 0.1, Seed: 1}
 	var playing sync.WaitGroup

@@ -83,13 +83,16 @@ func mustOrder(t testing.TB, client *api.Client, id, command string) api.Answer 
 // A program at full speed is suspended and continued, again and again. Exactly the calls that the
 // agent reported are exported.
 func TestSuspendingUnderFullLoadMakesNoWrongSpan(t *testing.T) {
+	t.Parallel()
 	const suspensions = 5
 	endpoint := testkit.Address(t)
 	c, client := startControlled(t, "command_timeout: 25s", controlledPipeline(endpoint,
 		"agent: {data_connections: 3, heartbeat_interval: 100ms}", "reorder: {max_wait: 30s}", "file: "+kit.FileExporter("spans.bin")))
 	program, err := load.New(load.Options{Threads: 4, Exceptions: 0.05, Record: true})
 	require.NoError(t, err)
-	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: endpoint, ConnectTimeout: testkit.Patience, StartTimeout: testkit.Patience}, program)
+	agent := bytefrogagent.New(bytefrogagent.Options{
+		Endpoint: endpoint, Dial: narrow(endpoint), ConnectTimeout: testkit.Patience, StartTimeout: testkit.Patience,
+	}, program)
 	results := make(chan bytefrogagent.Result, 1)
 	go func() { results <- agent.Run(t.Context()) }()
 	id := awaitAgents(t, client, 1)[0].ID

@@ -146,15 +146,16 @@ func TestAnAgentWaitsForASlowOrRefusingPipeline(t *testing.T) {
 			b := newBackend(t, func() int { return test.answer(released) })
 			endpoint := testkit.Address(t)
 			c := kit.Start(t, pipeline(endpoint, smallAgents+", retry: {max_interval: 200ms}", "", toBackend(b.endpoint)))
-			a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
+			a, results := agent{endpoint: endpoint, capture: mavenBegin, dial: narrow(endpoint)}.start(t.Context(), t)
 			awaitStandstill(t, a)
+			require.Less(t, a.Stats().Events, uint64(mavenBeginEvents), "the agent waits")
 			b.answerWith(accept)
 			close(released)
 			result := await(t, results)
 			require.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
 			assert.Positive(t, result.Stats.Waited, "the time that the traced program waited for a buffer")
 			stopAfter(t, c, 1)
-			checkEqual(t, reference.Spans(openCapture(t, "maven"), defaultRules), b.drain().only(t))
+			checkEqual(t, reference.Spans(openCapture(t, mavenBegin), defaultRules), b.drain().only(t))
 		})
 	}
 }
@@ -309,9 +310,9 @@ func TestAKilledAgentLosesOnlyItsUnsentEvents(t *testing.T) {
 	c := kit.Start(t, collector(endpoint, smallAgents, "reorder: {max_wait: 2s}"))
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
-	const anEighth = 2 << 20 // on each of two connections
-	gate := newGate(endpoint, anEighth)
-	a, results := agent{endpoint: endpoint, capture: "maven", dial: gate.dial}.start(ctx, t)
+	const aQuarter = 700 << 10 // on each of two connections
+	gate := newGate(endpoint, aQuarter)
+	a, results := agent{endpoint: endpoint, capture: mavenBegin, dial: gate.dial}.start(ctx, t)
 	awaitStandstill(t, a)
 	gate.cut()
 	kill()
@@ -328,7 +329,7 @@ func TestAKilledAgentLosesOnlyItsUnsentEvents(t *testing.T) {
 	stopAfter(t, c, 2)
 	got := readStreams(t, c, "spans.bin")
 	require.Len(t, got, 2)
-	maven := reference.Spans(openCapture(t, "maven"), reference.Rules{})
+	maven := reference.Spans(openCapture(t, mavenBegin), reference.Rules{})
 	shop := reference.Spans(openCapture(t, "shop"), defaultRules)
 	for _, e := range got {
 		if isShop(e) {
@@ -348,13 +349,23 @@ const patientShutdown = "shutdown_timeout: 1m"
 // reads the data that the agent had sent by then, and exports exactly that. The next collector at
 // the same address serves the next agent.
 func TestShutdownUnderLoadLosesNothing(t *testing.T) {
-	for _, sent := range []uint64{1, 100_000, 400_000} {
-		t.Run(fmt.Sprintf("after %d events", sent), func(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		sent uint64
+		// isNarrow lets the agent send only a little before the collector reads it.
+		isNarrow bool
+	}{{1, false}, {50_000, true}, {200_000, true}} {
+		t.Run(fmt.Sprintf("after %d events", test.sent), func(t *testing.T) {
+			t.Parallel()
 			endpoint := testkit.Address(t)
 			configuration := collector(endpoint, patientShutdown, patientShutdown)
 			c := kit.Start(t, configuration)
-			a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
-			awaitEvents(t, a, sent)
+			one := agent{endpoint: endpoint, capture: "maven"}
+			if test.isNarrow {
+				one.dial = narrow(endpoint)
+			}
+			a, results := one.start(t.Context(), t)
+			awaitEvents(t, a, test.sent)
 			c.Terminate(t)
 			result := await(t, results)
 			c.Stop(t)
@@ -371,9 +382,10 @@ func TestShutdownUnderLoadLosesNothing(t *testing.T) {
 
 // A collector that reloads its configuration does the same, and continues.
 func TestReloadUnderLoadLosesNothing(t *testing.T) {
+	t.Parallel()
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, patientShutdown, patientShutdown))
-	a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
+	a, results := agent{endpoint: endpoint, capture: "maven", dial: narrow(endpoint)}.start(t.Context(), t)
 	awaitEvents(t, a, 1)
 	c.Reload(t)
 	result := await(t, results)
@@ -437,9 +449,9 @@ func TestAnAgentThatIsStoppedForLongDoesNotHangItsProgram(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, "agent: {heartbeat_interval: 100ms, buffer_memory: 131072}, missed_heartbeats: 10", ""))
-	const anEighth = 2 << 20 // on each of two connections
-	gate := newGate(endpoint, anEighth)
-	a, results := agent{endpoint: endpoint, capture: "maven", dial: gate.dial, settle: busyMachine}.start(t.Context(), t)
+	const aQuarter = 700 << 10 // on each of two connections
+	gate := newGate(endpoint, aQuarter)
+	a, results := agent{endpoint: endpoint, capture: mavenBegin, dial: gate.dial, settle: busyMachine}.start(t.Context(), t)
 	awaitStandstill(t, a)
 	a.Freeze()
 	c.AwaitMetric(t, 1, runsEnded, `cause="unresponsive"`)
@@ -453,7 +465,7 @@ func TestAnAgentThatIsStoppedForLongDoesNotHangItsProgram(t *testing.T) {
 		return n == 0, fmt.Sprint(n)
 	})
 	c.Stop(t)
-	checkPart(t, reference.Spans(openCapture(t, "maven"), reference.Rules{}), readStreams(t, c, "spans.bin").only(t))
+	checkPart(t, reference.Spans(openCapture(t, mavenBegin), reference.Rules{}), readStreams(t, c, "spans.bin").only(t))
 }
 
 // An agent that is one too many runs its program untraced.
@@ -461,9 +473,9 @@ func TestAnAgentBeyondTheLimitDoesNotHangItsProgram(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, "limits: {max_connections: 3}", ""))
-	const anEighth = 2 << 20 // on each of two connections
-	gate := newGate(endpoint, anEighth)
-	a, results := agent{endpoint: endpoint, capture: "maven", dial: gate.dial}.start(t.Context(), t)
+	const aQuarter = 700 << 10 // on each of two connections
+	gate := newGate(endpoint, aQuarter)
+	a, results := agent{endpoint: endpoint, capture: mavenBegin, dial: gate.dial}.start(t.Context(), t)
 	awaitStandstill(t, a)
 	second := agent{endpoint: endpoint, capture: "shop"}.play(t.Context(), t)
 	assert.Equal(t, bytefrogagent.Refused, second.Outcome, second.Reason)

@@ -16,16 +16,27 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// stagesInMidRun is the number of parts of a run. Agents do each part together, and the time between two is shorter
-// than a look at the collectors.
-const stagesInMidRun = 100
+// midRunStages returns the stages of a run, and the index of the stage at which a collector is killed. Before it are few. From it on,
+// the time between two stages is shorter than a look at the collectors.
+func midRunStages() (stages []*stage, kill int) {
+	const killPercent, firstStep = 40, 10
+	for percent, step := firstStep, firstStep; percent < 100; percent += step {
+		if percent == killPercent {
+			kill, step = len(stages), 1
+		}
+		stages = append(stages, newStage(uint32(percent*shopEvents/100)))
+	}
+	return stages, kill
+}
 
 // A pairing collector is killed, and one is added, while agents send. Only the calls that the
 // killed one had not delivered are missing, and those that are counted as late. Other streams are
 // complete.
 func TestTheLossOfAKilledPairingCollectorInMidRunIsBounded(t *testing.T) {
 	t.Parallel()
-	const agents, kill, lastBeforeAdded = 24, 40, 90
+	const agents = 24
+	stages, kill := midRunStages()
+	lastBeforeAdded := len(stages) - 10
 	ips, port := loopbacks(t, 4)
 	tt := newTiers(t, 4)
 	tt.hosts = kit.NewHosts(t, "pairing.test", ips[:3]...)
@@ -38,10 +49,6 @@ func TestTheLossOfAKilledPairingCollectorInMidRunIsBounded(t *testing.T) {
 		tt.receive(t.TempDir())
 	}
 	tt.awaitPairing(3)
-	var stages []*stage
-	for i := 1; i < stagesInMidRun; i++ {
-		stages = append(stages, newStage(uint32(i*shopEvents/stagesInMidRun)))
-	}
 	run := openCapture(t, "shop")
 	f := startFleet(t, agents, tt.agents, run, stages...)
 	for i := range kill {

@@ -19,6 +19,7 @@ import (
 // A disconnected network gives no error: sent data is not acknowledged. If it is connected again in
 // time, only data of the meantime is lost.
 func TestBehindAGuardTheNetworkCanBeCutForAWhile(t *testing.T) {
+	t.Parallel()
 	p := &tidal{pause: briefPause}
 	s := newTides(t, p)
 	endpoint := testkit.Address(t)
@@ -46,6 +47,7 @@ func TestBehindAGuardTheNetworkCanBeCutForAWhile(t *testing.T) {
 
 // A network that stays disconnected is the loss of a collector, and the trace continues at another.
 func TestBehindAGuardTheTraceContinuesAtAnotherCollectorWhenTheNetworkIsCut(t *testing.T) {
+	t.Parallel()
 	p := &tidal{pause: briefPause}
 	s := newTides(t, p)
 	endpoint, elsewhere := testkit.Address(t), testkit.Address(t)

@@ -307,6 +307,7 @@ func TestBehindAGuardACollectorCanBeKilled(t *testing.T) {
 // A collector that is stopped, and continues, loses only the calls of the meantime, and its run
 // continues too.
 func TestBehindAGuardACollectorCanBeStopped(t *testing.T) {
+	t.Parallel()
 	const stops = 3
 	endpoint := testkit.Address(t)
 	p := &tidal{pause: briefPause}
@@ -385,6 +386,7 @@ func (s *tides) only() (whole int) {
 
 // A collector that is restarted in order has accepted all calls before, and gets all calls after.
 func TestBehindAGuardACollectorCanBeRestarted(t *testing.T) {
+	t.Parallel()
 	const restarts = 3
 	endpoint := testkit.Address(t)
 	p := &tidal{pause: briefPause}
@@ -407,6 +409,7 @@ func TestBehindAGuardACollectorCanBeRestarted(t *testing.T) {
 
 // The guard as users have it: a program.
 func TestTheGuardForwardsACaptureAndEndsInOrder(t *testing.T) {
+	t.Parallel()
 	endpoint, listen, metrics := testkit.Address(t), testkit.Address(t), testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, "", ""))
 	command := exec.CommandContext(t.Context(), kit.Guard(t), "--listen", listen, "--collector", endpoint, "--metrics", metrics)

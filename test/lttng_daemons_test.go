@@ -279,6 +279,7 @@ func TestAllEventsOfTheRelayDaemonArriveWithBuffersForEachProcess(t *testing.T) 
 }
 
 func TestNoSpanIsWrongIfTheTracerDiscardsEvents(t *testing.T) {
+	t.Parallel()
 	for name, start := range tracersOfC {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
 	"github.com/callbraid/callbraid/test/kit"
 )
 
@@ -46,16 +47,16 @@ func topOf(t *testing.T, address, sampleType string) map[string]flatCum {
 	return functions
 }
 
-// Go's own pprof prints for the download of a Maven build, from the built distribution, the numbers
+// Go's own pprof prints for the download of the begin of a Maven build, from the built distribution, the numbers
 // of its capture: for each function, to the nanosecond.
 func TestGoToolPprofHasTheTimesOfTheCaptureOfAMavenBuild(t *testing.T) {
 	t.Parallel()
 	pages, endpoint := testkit.Address(t), testkit.Address(t)
 	c := kit.Start(t, pipeline(endpoint, "service_name: maven", "", fmt.Sprintf("flame_graph: {endpoint: %q}", pages)))
-	agent{endpoint: endpoint, capture: "maven"}.complete(t)
-	c.AwaitMetric(t, mavenSpans, spansFolded)
+	agent{endpoint: endpoint, capture: mavenBegin}.complete(t)
+	c.AwaitMetric(t, float64(len(reference.Spans(openCapture(t, mavenBegin), defaultRules).Spans)), spansFolded)
 
-	flat, cum := pathsOf(t, "maven").byFunction()
+	flat, cum := pathsOf(t, mavenBegin).byFunction()
 	for i, sampleType := range sampleTypes {
 		want := map[string]flatCum{}
 		for name, v := range cum {

@@ -138,7 +138,7 @@ func get(client *http.Client, address string) error {
 func TestAFloodOfIdleConnectionsDoesNotBlockAgents(t *testing.T) {
 	c := startAttacked(t)
 	for name, o := range map[string]flood.Options{
-		"from one address":   {Connections: 10_000},
+		"from one address":   {Connections: receiverFloodConnections},
 		"from 250 addresses": {Connections: receiverFloodConnections, From: flood.Loopback(250)},
 		"that begin a hello": {Connections: receiverFloodConnections, Send: []byte{0}},
 	} {

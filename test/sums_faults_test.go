@@ -55,13 +55,13 @@ func TestSumsAreCompleteAfterAReloadAndAShutdown(t *testing.T) {
 		end  func(*testing.T, *kit.Collector)
 	}{
 		{"reload", 1, func(t *testing.T, c *kit.Collector) { c.Reload(t) }},
-		{"reload in the middle", 400_000, func(t *testing.T, c *kit.Collector) { c.Reload(t) }},
-		{"shutdown", 100_000, func(t *testing.T, c *kit.Collector) { c.Terminate(t) }},
+		{"reload in the middle", 200_000, func(t *testing.T, c *kit.Collector) { c.Reload(t) }},
+		{"shutdown", 50_000, func(t *testing.T, c *kit.Collector) { c.Terminate(t) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b, endpoint := newSumBackend(t), testkit.Address(t)
 			c := b.start(fmt.Sprintf("bytefrog: {endpoint: %q, shutdown_timeout: 1m}", endpoint), "shutdown_timeout: 1m", "")
-			a, results := agent{endpoint: endpoint, capture: "maven"}.start(t.Context(), t)
+			a, results := agent{endpoint: endpoint, capture: "maven", dial: narrow(endpoint)}.start(t.Context(), t)
 			awaitEvents(t, a, test.sent)
 			test.end(t, c)
 			result := await(t, results)

@@ -192,14 +192,14 @@ func TestProfilesOfLTTngAreRootedWhileMainRuns(t *testing.T) {
 	b.checkTruth(t, p)
 }
 
-// The same with a captured build of Maven, whose agent stops twice in the middle: the flame graph has all
+// The same with the begin of a captured build of Maven, whose agent stops twice in the middle: the flame graph has all
 // calls that have ended by then, exactly, below their running callers.
 func TestProfilesOfBytefrogAreRootedWhileMainRuns(t *testing.T) {
 	t.Parallel()
 	b, endpoint, pages := newSumBackend(t), testkit.Address(t), testkit.Address(t)
 	c := b.start(fmt.Sprintf("bytefrog: {endpoint: %q, service_name: build}", endpoint), "", pages)
-	run := openCapture(t, "maven")
-	stages := []*stage{newStage(mavenEvents / 3), newStage(2 * mavenEvents / 3)}
+	run := openCapture(t, mavenBegin)
+	stages := []*stage{newStage(mavenBeginEvents / 3), newStage(2 * mavenBeginEvents / 3)}
 	f := startFleet(t, 1, []string{endpoint}, run, stages...)
 	for _, s := range stages {
 		f.at(t, s)

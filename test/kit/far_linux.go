@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -23,17 +24,14 @@ import (
 type Far struct {
 	// Address is host:port.
 	Address string
-	name    string
+	// name is the name of the namespace, and the others are those of the two ends of the wire.
+	name, nearEnd, farEnd string
 }
 
-// Names of the two ends of the wire, and their addresses, which are reserved for measuring
-// networks.
-const (
-	nearEnd, farEnd         = "callbraid-near", "callbraid-far"
-	nearAddress, farAddress = "198.18.77.1", "198.18.77.2"
-)
+// networks is the number of networks that this process has made. The addresses of each are reserved for measuring networks.
+var networks atomic.Int32
 
-// NewFar makes an address that leads to another one. It ends with the test. There is one at a time.
+// NewFar makes an address that leads to another one. It ends with the test. Another process must not have one at the same time.
 // If the machine cannot make it, the test is skipped, or fails if CALLBRAID_REQUIRE_PEERS is set.
 func NewFar(t testing.TB, to string) *Far {
 	t.Helper()
@@ -44,27 +42,29 @@ func NewFar(t testing.TB, to string) *Far {
 		}
 		t.Skip(remedy)
 	}
-	f := &Far{name: fmt.Sprintf("callbraid-%d", os.Getpid())}
+	n := networks.Add(1)
+	f := &Far{name: fmt.Sprintf("callbraid-%d-%d", os.Getpid(), n), nearEnd: fmt.Sprintf("callbraid-n%d", n), farEnd: fmt.Sprintf("callbraid-f%d", n)}
+	nearAddress, farAddress := fmt.Sprintf("198.18.77.%d", 4*n+1), fmt.Sprintf("198.18.77.%d", 4*n+2)
 	f.ip(t, "netns add "+f.name)
 	t.Cleanup(func() { f.ip(t, "netns del "+f.name) })
-	f.ip(t, "link add "+nearEnd+" type veth peer name "+farEnd+" netns "+f.name)
+	f.ip(t, "link add "+f.nearEnd+" type veth peer name "+f.farEnd+" netns "+f.name)
 	// With the namespace it would go too, but some time later.
-	t.Cleanup(func() { f.ip(t, "link del "+nearEnd) })
-	f.ip(t, "addr add "+nearAddress+"/30 dev "+nearEnd)
-	f.ip(t, "link set "+nearEnd+" up")
-	f.ip(t, "-n "+f.name+" addr add "+farAddress+"/30 dev "+farEnd)
+	t.Cleanup(func() { f.ip(t, "link del "+f.nearEnd) })
+	f.ip(t, "addr add "+nearAddress+"/30 dev "+f.nearEnd)
+	f.ip(t, "link set "+f.nearEnd+" up")
+	f.ip(t, "-n "+f.name+" addr add "+farAddress+"/30 dev "+f.farEnd)
 	f.Heal(t)
-	listener := f.listen(t)
+	listener := f.listen(t, farAddress)
 	f.Address = listener.Addr().String()
 	lead(t, listener, to)
 	return f
 }
 
 // Cut cuts the wire.
-func (f *Far) Cut(t testing.TB) { f.ip(t, "-n "+f.name+" link set "+farEnd+" down") }
+func (f *Far) Cut(t testing.TB) { f.ip(t, "-n "+f.name+" link set "+f.farEnd+" down") }
 
 // Heal mends it.
-func (f *Far) Heal(t testing.TB) { f.ip(t, "-n "+f.name+" link set "+farEnd+" up") }
+func (f *Far) Heal(t testing.TB) { f.ip(t, "-n "+f.name+" link set "+f.farEnd+" up") }
 
 func (f *Far) ip(t testing.TB, arguments string) {
 	t.Helper()
@@ -73,8 +73,8 @@ func (f *Far) ip(t testing.TB, arguments string) {
 	}
 }
 
-// listen listens in the namespace. A socket stays where it was made.
-func (f *Far) listen(t testing.TB) (listener net.Listener) {
+// listen listens at an address in the namespace. A socket stays where it was made.
+func (f *Far) listen(t testing.TB, address string) (listener net.Listener) {
 	t.Helper()
 	failed := make(chan error)
 	go func() {
@@ -87,7 +87,7 @@ func (f *Far) listen(t testing.TB) (listener net.Listener) {
 			err = unix.Setns(int(space.Fd()), unix.CLONE_NEWNET)
 		}
 		if err == nil {
-			listener, err = net.Listen("tcp", farAddress+":0")
+			listener, err = net.Listen("tcp", address+":0")
 		}
 		failed <- err
 	}()

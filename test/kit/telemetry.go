@@ -109,6 +109,26 @@ func cutLast(s, separator string) (before, after string, ok bool) {
 	return s[:i], s[i+len(separator):], true
 }
 
+// MemoryInUse is the memory of the collector's objects that are in use, in bytes. It lets the collector collect its garbage first, twice:
+// pools keep theirs for one collection.
+func (c *Collector) MemoryInUse(t testing.TB) uint64 {
+	t.Helper()
+	var text string
+	for range 2 {
+		var err error
+		if text, err = get("http://" + c.pprof + "/debug/pprof/heap?gc=1&debug=1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const field = "\n# HeapAlloc = "
+	_, after, found := strings.Cut(text, field)
+	bytes, err := strconv.ParseUint(after[:max(0, strings.IndexByte(after, '\n'))], 10, 64)
+	if !found || err != nil {
+		t.Fatalf("expected %q with a number in the heap's profile, got: %v", field, err)
+	}
+	return bytes
+}
+
 // Goroutines is how many goroutines the collector has.
 func (c *Collector) Goroutines(t testing.TB) int {
 	t.Helper()

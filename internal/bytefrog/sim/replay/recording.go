@@ -61,6 +61,50 @@ func Load(c *capture.Capture) (*Recording, error) {
 	return r, nil
 }
 
+// Before returns the recording without the events and markers numbered n and above. It keeps all names.
+func (r *Recording) Before(n uint32) *Recording {
+	part := &Recording{begin: r.begin, duration: r.duration}
+	for _, report := range r.control {
+		if b, isBreak := report.message.(bytefrog.DataBreak); !isBreak || b.Sequence < n {
+			part.control = append(part.control, report)
+		}
+	}
+	for _, c := range r.data {
+		part.data = append(part.data, part.before(c, n))
+	}
+	return part
+}
+
+// before returns a connection without the events numbered n and above, and counts the others.
+func (r *Recording) before(c connection, n uint32) (part connection) {
+	arrivals, read := c.arrivals, 0
+	each(c.bytes, func(m message) {
+		read += len(m.bytes)
+		if !m.numbered || m.sequence < n {
+			part.bytes = append(part.bytes, m.bytes...)
+			r.count(m)
+		}
+		for len(arrivals) > 0 && arrivals[0].end <= read {
+			part.arrivals = append(part.arrivals, arrival{end: len(part.bytes), at: arrivals[0].at})
+			arrivals = arrivals[1:]
+		}
+	})
+	return part
+}
+
+// count counts a message of a data connection.
+func (r *Recording) count(m message) {
+	if !m.numbered {
+		return
+	}
+	r.events++
+	if bytefrog.MessageType(m.bytes[0]) == bytefrog.TypeMethodEntry {
+		r.calls++
+	}
+	r.numbers = max(r.numbers, m.sequence+1)
+	r.lastTime = max(r.lastTime, m.time)
+}
+
 // Events returns the number of call events and markers.
 func (r *Recording) Events() uint64 { return r.events }
 
@@ -115,14 +159,7 @@ func (r *Recording) loadData(c *capture.Capture, i int, b []byte) error {
 			return fmt.Errorf("%s: from byte %d: %w", name, at, err)
 		}
 		at += len(m.bytes)
-		if m.numbered {
-			r.events++
-			if bytefrog.MessageType(m.bytes[0]) == bytefrog.TypeMethodEntry {
-				r.calls++
-			}
-			r.numbers = max(r.numbers, m.sequence+1)
-			r.lastTime = max(r.lastTime, m.time)
-		}
+		r.count(m)
 	}
 	r.data = append(r.data, connection{bytes: b[n:], arrivals: arrivals})
 	return nil

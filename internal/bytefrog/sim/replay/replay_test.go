@@ -141,6 +141,31 @@ func TestReplayDeliversExactlyTheMessagesOfTheCapture(t *testing.T) {
 	}
 }
 
+// The begin of a recording has the messages of the capture without later events, and the breaks before its end.
+func TestTheBeginOfARecordingHasNoLaterEvents(t *testing.T) {
+	const n = 20_000
+	c, r := open(t, "suspend")
+	begin := r.Before(n)
+	hq := hqtest.New(t)
+	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: hq.Endpoint()}, replay.New(begin, replay.Options{}))
+	result := make(chan bytefrogagent.Result, 1)
+	go func() { result <- agent.Run(context.Background()) }()
+	hq.Begin(configuration(2))
+	got := <-result
+	hq.WaitClosed()
+
+	assert.Equal(t, bytefrogagent.Completed, got.Outcome, got.Reason)
+	assert.EqualValues(t, n, begin.Events())
+	assert.EqualValues(t, n, got.Stats.Events)
+	want := slices.DeleteFunc(messages(t, captured(c)), func(m string) bool {
+		number := numbers([]string{m})
+		return len(number) > 0 && number[0] >= n
+	})
+	assert.True(t, slices.Equal(sorted(want), sorted(messages(t, hq.DataBytes()))), "the messages differ")
+	assert.Equal(t, []uint32{13322}, breaks(hq.ControlMessages()))
+	assert.EqualValues(t, 47_870, r.Events(), "the recording stays as it was")
+}
+
 // namings returns the names of threads with the numbers around them, on each connection: the last one before and the
 // next two after.
 func namings(t *testing.T, data [][]byte) map[string][]uint32 {

@@ -35,7 +35,7 @@ func callOf(trace, i, caller int, function string) Span {
 
 // The heap grows by the memory that a store reports, for any contents.
 func TestTheReportedMemoryOfAStoreIsTheGrowthOfTheHeap(t *testing.T) {
-	n := 200_000
+	n := 60_000
 	if testing.Short() {
 		n = 10_000
 	}

@@ -28,7 +28,8 @@ func TestAnswersOfAllLocalesAreRead(t *testing.T) {
 	for _, locale := range []greysserver.Locale{greysserver.Arabic, greysserver.Persian, greysserver.Hindi, greysserver.Thai} {
 		t.Run(string(locale), func(t *testing.T) {
 			t.Parallel()
-			p := play(t, greysserver.Options{Protocol: greysserver.Console, Locale: locale, Program: greysserver.ProgramOptions{Rate: 500, Calls: 300, Failures: 0.1}})
+			// On a slow machine, calls are recorded seconds after they are counted.
+			p := play(t, greysserver.Options{Protocol: greysserver.Console, Locale: locale, Program: greysserver.ProgramOptions{Rate: 500, Calls: 2000, Failures: 0.1}})
 			b := following(t, func(c *Config) {
 				c.Protocol = ProtocolConsole
 				c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}

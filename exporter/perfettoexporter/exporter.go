@@ -61,6 +61,12 @@ type perfetto struct {
 	invalid logline.Seldom
 	// uncounted are values of counters for which a file has no room.
 	uncounted logline.Seldom
+	// endless are spans whose ends are missing or before their starts.
+	endless logline.Seldom
+	// large are messages with items of which parts were left out.
+	large logline.Seldom
+	// omitted is the reported number of parts that were left out.
+	omitted int64
 	// overlapping is the reported number of overlapping tracks.
 	overlapping int64
 }
@@ -145,11 +151,15 @@ func (e *perfetto) expire() {
 	}
 }
 
-// write writes the chunk. It is over even after an error.
+// write writes the chunk. It is over even after an error. A chunk that is larger than usual may have no room in the file. Then
+// it begins a new one, and the tracks go on in it.
 func (e *perfetto) write() error {
 	record, err := e.writer.Record()
 	if err != nil {
 		return err
+	}
+	if size := e.file.Size(); e.over == "" && size > 0 && size+int64(len(record)) > e.maxBytes() {
+		e.over = reasonSize
 	}
 	if e.over != "" {
 		if err := e.rotate(); err != nil {
@@ -199,7 +209,10 @@ func (e *perfetto) dropValues(ctx context.Context, values int, reason string) {
 	}
 }
 
-// roomForChunk is more than a chunk takes.
+// maxBytes is the size that no file exceeds.
+func (e *perfetto) maxBytes() int64 { return int64(e.config.Rotation.MaxMegabytes) * mib }
+
+// roomForChunk is more than a usual chunk takes.
 const roomForChunk = 640 << 10
 
 // fileIsOver returns why the next chunk must begin a new file, or nothing. It is called between two chunks.
@@ -208,7 +221,7 @@ func (e *perfetto) fileIsOver() string {
 	switch {
 	case e.writer.Crowded():
 		return reasonTracks
-	case size > 0 && size+roomForChunk > int64(e.config.Rotation.MaxMegabytes)*mib:
+	case size > 0 && size+roomForChunk > e.maxBytes():
 		return reasonSize
 	case size > 0 && e.config.Rotation.MaxAge > 0 && e.now().Sub(e.since) >= e.config.Rotation.MaxAge:
 		return reasonAge
@@ -237,8 +250,8 @@ func (e *perfetto) rotate() error {
 	return nil
 }
 
-// countUnwritten counts what the reader did not read from a message: items with times that readers do not accept, and
-// values of further counters.
+// countUnwritten counts what the reader did not read from a message: items with times that readers do not accept, values of
+// further counters, and parts of large items.
 func (e *perfetto) countUnwritten(ctx context.Context) {
 	if n := e.reader.invalid; n > 0 {
 		e.telemetry.ExporterPerfettoInvalidTimes.Add(ctx, int64(n))
@@ -254,7 +267,22 @@ func (e *perfetto) countUnwritten(ctx context.Context) {
 				zap.Int("dropped", n), zap.Int("hand_overs", since))
 		}
 	}
-	e.reader.invalid, e.reader.uncounted = 0, 0
+	if n := e.reader.endless; n > 0 {
+		e.telemetry.ExporterPerfettoInvalidEnds.Add(ctx, int64(n))
+		if since, due := e.endless.Count(e.now()); due {
+			e.logger.Warn("Wrote spans without a length, because they have no end, or one before their start",
+				zap.Int("spans", n), zap.Int("hand_overs", since))
+		}
+	}
+	if n := e.writer.Omitted() - e.omitted; n > 0 {
+		e.omitted += n
+		e.telemetry.ExporterPerfettoOmitted.Add(ctx, n)
+		if since, due := e.large.Count(e.now()); due {
+			e.logger.Warn("Left out attributes, events or links of spans and log records that have too many or too large ones",
+				zap.Int64("left_out", n), zap.Int("hand_overs", since))
+		}
+	}
+	e.reader.invalid, e.reader.uncounted, e.reader.endless = 0, 0, 0
 }
 
 func (e *perfetto) onRepaired(offset, bytes int64) {

@@ -5,6 +5,7 @@ package perfettoexporter
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -176,6 +177,86 @@ func TestAllFilesTogetherAreWithinTheirBounds(t *testing.T) {
 	assert.Greater(t, b.counts(t)["rotations{reason=size}"], int64(2))
 }
 
+// Threads of one message have names that do not compress. No file is larger than allowed, or has more tracks.
+func TestBoundsOfFilesHoldInsideAMessage(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{})
+	text := make([]byte, 1000)
+	td := message("shop")
+	spans := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans()
+	for n := range 4000 {
+		_, _ = random.Read(text) // it never fails
+		span(1, 0, 10, 20, inThread(int64(n), base64.StdEncoding.EncodeToString(text)[:1000]))(spans.AppendEmpty())
+	}
+	for name, maxTracks := range map[string]int{"few tracks": 10, "many tracks": mostTracks} {
+		t.Run(name, func(t *testing.T) {
+			path := newFile(t)
+			b := started(t, path, slow, func(c *Config) {
+				c.MaxTracks, c.Rotation.MaxMegabytes, c.Rotation.MaxTotalMegabytes, c.Rotation.MaxBackups = maxTracks, 1, 2, 10_000
+			})
+			require.NoError(t, b.consumeTraces(t.Context(), td))
+			require.NoError(t, b.signal.Shutdown(t.Context()))
+			total := int64(0)
+			for _, file := range files(t, path) {
+				info, err := os.Stat(file)
+				require.NoError(t, err)
+				require.LessOrEqual(t, info.Size(), int64(mib))
+				total += info.Size()
+			}
+			assert.LessOrEqual(t, total, int64(2*mib))
+			for _, read := range readAll(t, path) {
+				require.LessOrEqual(t, len(read.Tracks), maxTracks)
+			}
+			assert.EqualValues(t, 4000, b.counts(t)["slices"])
+		})
+	}
+}
+
+// Chunks that take more than usual do not make a file larger than allowed, and neither does one span.
+func TestLargeSpansDoNotMakeLargeFiles(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{})
+	text := make([]byte, 12<<10)
+	large := func(s ptrace.Span) {
+		for n := range 2 * maxAnnotations {
+			_, _ = random.Read(text) // it never fails
+			s.Attributes().PutEmptyBytes(fmt.Sprint(n)).FromRaw(text)
+		}
+		for n := range 10 {
+			event := s.Events().AppendEmpty()
+			event.SetTimestamp(pcommon.Timestamp(10 + n))
+			s.Links().AppendEmpty().SetSpanID(pcommon.SpanID{9})
+			list := event.Attributes().PutEmptySlice("list")
+			for range 2 * maxElements {
+				list.AppendEmpty().SetInt(1)
+			}
+		}
+	}
+	path := newFile(t)
+	b := started(t, path, slow, func(c *Config) { c.Rotation.MaxMegabytes = 1 })
+	for n := range byte(5) {
+		// A usual chunk leaves no room for the next one.
+		require.NoError(t, b.consumeTraces(t.Context(), message("shop", span(1, 0, 10, 20, func(s ptrace.Span) {
+			for i := range 20 {
+				_, _ = random.Read(text) // it never fails
+				s.Attributes().PutEmptyBytes(fmt.Sprint(i)).FromRaw(text)
+			}
+		}))))
+		b.flushed()
+		require.NoError(t, b.consumeTraces(t.Context(), message("shop", span(n+2, 0, 10, 30, large))))
+		b.flushed()
+	}
+	require.NoError(t, b.signal.Shutdown(t.Context()))
+	for _, file := range files(t, path) {
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.LessOrEqual(t, info.Size(), int64(mib))
+	}
+	assert.Len(t, names(t, path), 10)
+	counts := b.counts(t)
+	assert.Greater(t, counts["omitted"], int64(5*maxAnnotations))
+	assert.NotZero(t, counts["rotations{reason=size}"])
+	assert.Contains(t, b.lines(), "Left out attributes")
+}
+
 // The directory is gone, so no new file can be begun: memory stays bounded, and the next spans are written when it is back.
 func TestWhileNoNewFileCanBeBegunNothingGrows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "traces", "spans.perfetto-trace")
@@ -297,6 +378,39 @@ func TestTimesThatReadersDoNotAcceptAreCounted(t *testing.T) {
 	require.NoError(t, b.signal.Shutdown(t.Context()))
 	assert.Equal(t, []string{"e"}, names(t, path))
 	assert.EqualValues(t, 4, b.counts(t)["invalid_times"])
+}
+
+func TestSpansWithoutAnEndAreMarkedAndCounted(t *testing.T) {
+	path := newFile(t)
+	b := started(t, path, slow)
+	require.NoError(t, b.consumeTraces(t.Context(), message("shop", span(1, 0, 10, 0), span(2, 0, 30, 20), span(3, 0, 40, 40))))
+	require.NoError(t, b.signal.Shutdown(t.Context()))
+	categories, ends := map[string][]string{}, map[string]uint64{}
+	for _, s := range readAll(t, path)[0].Slices {
+		categories[s.Name], ends[s.Name] = s.Categories, s.End
+	}
+	assert.Equal(t, map[string][]string{"b": {"invalid_end"}, "c": {"invalid_end"}, "d": nil}, categories)
+	assert.Equal(t, map[string]uint64{"b": 10, "c": 30, "d": 40}, ends)
+	assert.EqualValues(t, 2, b.counts(t)["invalid_ends"])
+	assert.Equal(t, []string{"Wrote spans without a length"}, b.lines())
+}
+
+// A message of many spans, or with a large resource, does not let the exporter keep memory.
+func TestTheSizeOfAMessageDoesNotStay(t *testing.T) {
+	b := started(t, newFile(t), slow)
+	td := message("shop")
+	spans := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans()
+	for range 4 * keptSpans {
+		span(1, 0, 10, 20)(spans.AppendEmpty())
+	}
+	require.NoError(t, b.consumeTraces(t.Context(), td))
+	assert.LessOrEqual(t, cap(b.reader.spans), keptSpans)
+	resource := td.ResourceSpans().At(0).Resource()
+	for n := range 2 * maxAnnotations {
+		resource.Attributes().PutStr(fmt.Sprint(n), strings.Repeat("x", 100<<10))
+	}
+	b.reader.begin(resource)
+	assert.LessOrEqual(t, len(b.reader.describeResource()), maxAnnotations*(maxDescribedBytes+16))
 }
 
 func TestAFileIsForOneExporter(t *testing.T) {

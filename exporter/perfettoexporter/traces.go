@@ -44,6 +44,8 @@ const (
 const (
 	categoryError     = "error"
 	categoryTruncated = "truncated"
+	// categoryInvalidEnd marks a span without an end, or with one before its start.
+	categoryInvalidEnd = "invalid_end"
 )
 
 const (
@@ -55,6 +57,10 @@ const (
 	maxDepth = 8
 	// maxElements is the number of elements of a list or map that are written.
 	maxElements = 128
+	// maxDescribedBytes is the length of an attribute in the description of a resource.
+	maxDescribedBytes = 16 << 10
+	// keptSpans is the number of spans of a resource above which their memory is not kept for the next one.
+	keptSpans = 1 << 14
 )
 
 // Flags of spans (opentelemetry-proto, enum SpanFlags).
@@ -73,9 +79,7 @@ func (e *perfetto) consumeTraces(ctx context.Context, td ptrace.Traces) error {
 		r.sort(rs.ScopeSpans())
 		for _, span := range r.spans {
 			r.read(span)
-			if e.writer.Full() {
-				e.flush()
-			}
+			e.flushFull()
 		}
 	}
 	r.forget()
@@ -100,8 +104,9 @@ type reader struct {
 	spans    []scopedSpan
 	// facts are those of the current span.
 	facts facts
-	// invalid counts items with times that readers do not accept, and uncounted values of further counters.
-	invalid, uncounted int
+	// invalid counts items with times that readers do not accept, uncounted values of further counters, and endless spans whose
+	// ends are missing or before their starts.
+	invalid, uncounted, endless int
 }
 
 // begin begins a resource.
@@ -141,17 +146,24 @@ func (r *reader) isValid(time pcommon.Timestamp) bool {
 
 // forget lets the memory of a message be freed.
 func (r *reader) forget() {
-	clear(r.spans)
+	if clear(r.spans); cap(r.spans) > keptSpans {
+		r.spans = nil
+	}
 	r.facts = facts{}
 	r.resource, r.process = pcommon.Resource{}, nil
 }
 
-// describeResource returns the attributes of the resource, for a person who looks at the file.
+// describeResource returns the attributes of the resource, for a person who looks at the file. The description may be needed for
+// each of many files, so a large resource must not make it long.
 func (r *reader) describeResource() string {
 	var lines []string
 	for key, v := range r.resource.Attributes().All() {
+		if len(lines) >= maxAnnotations {
+			break
+		}
 		if value := scalar(v); value != "" {
-			lines = append(lines, key+": "+value)
+			line := key + ": " + value
+			lines = append(lines, line[:min(len(line), maxDescribedBytes)])
 		}
 	}
 	slices.Sort(lines)
@@ -313,6 +325,10 @@ func (r *reader) read(span scopedSpan) {
 	if f.truncated {
 		w.Category(categoryTruncated)
 	}
+	if end < start {
+		w.Category(categoryInvalidEnd)
+		r.endless++
+	}
 	if f.location != (tracefile.Location{}) {
 		w.Location(f.location)
 	}
@@ -346,7 +362,9 @@ func (r *reader) readEvents(events ptrace.SpanEventSlice) {
 		if !r.isValid(event.Timestamp()) {
 			continue
 		}
-		r.writer.Instant(r.process, event.Name(), uint64(event.Timestamp()))
+		if !r.writer.Instant(r.process, event.Name(), uint64(event.Timestamp())) {
+			continue
+		}
 		r.readAttributes(event.Attributes(), func(string) bool { return false })
 	}
 }
@@ -369,7 +387,8 @@ func (r *reader) readAttributes(attributes pcommon.Map, without func(key string)
 			continue
 		}
 		if n++; n > maxAnnotations {
-			return
+			r.writer.Omit()
+			continue
 		}
 		r.writer.Annotate(key, func(a *tracefile.Annotation) { appendValue(a, v, maxDepth) })
 	}
@@ -397,11 +416,13 @@ func appendValue(a *tracefile.Annotation, v pcommon.Value, levels int) {
 
 func appendNested(a *tracefile.Annotation, v pcommon.Value, levels int) {
 	if levels == 0 {
+		a.Omit(1)
 		a.String("…")
 		return
 	}
 	n := 0
 	if v.Type() == pcommon.ValueTypeSlice {
+		a.Omit(v.Slice().Len() - maxElements)
 		for _, element := range v.Slice().All() {
 			if n++; n > maxElements {
 				return
@@ -410,6 +431,7 @@ func appendNested(a *tracefile.Annotation, v pcommon.Value, levels int) {
 		}
 		return
 	}
+	a.Omit(v.Map().Len() - maxElements)
 	for key, element := range v.Map().All() {
 		if n++; n > maxElements {
 			return

@@ -30,8 +30,10 @@ type TelemetryBuilder struct {
 	ExporterPerfettoDroppedLogRecords metric.Int64Counter
 	ExporterPerfettoDroppedSlices     metric.Int64Counter
 	ExporterPerfettoDroppedValues     metric.Int64Counter
+	ExporterPerfettoInvalidEnds       metric.Int64Counter
 	ExporterPerfettoInvalidTimes      metric.Int64Counter
 	ExporterPerfettoLogRecords        metric.Int64Counter
+	ExporterPerfettoOmitted           metric.Int64Counter
 	ExporterPerfettoOverlappingTracks metric.Int64Counter
 	ExporterPerfettoRepairedBytes     metric.Int64Counter
 	ExporterPerfettoRotations         metric.Int64Counter
@@ -92,6 +94,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ExporterPerfettoInvalidEnds, err = builder.meter.Int64Counter(
+		"otelcol_exporter_perfetto_invalid_ends",
+		metric.WithDescription("Spans that the exporter wrote without a length because they have no end, or one before their start. [Alpha]"),
+		metric.WithUnit("{slice}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterPerfettoInvalidTimes, err = builder.meter.Int64Counter(
 		"otelcol_exporter_perfetto_invalid_times",
 		metric.WithDescription("Spans, events, values and log records that the exporter dropped because readers do not accept their times. [Alpha]"),
@@ -102,6 +110,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_exporter_perfetto_log_records",
 		metric.WithDescription("Log records written to files. [Alpha]"),
 		metric.WithUnit("{record}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterPerfettoOmitted, err = builder.meter.Int64Counter(
+		"otelcol_exporter_perfetto_omitted",
+		metric.WithDescription("Attributes, events, links and elements that the exporter left out because a span or log record has too many or too large ones. [Alpha]"),
+		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterPerfettoOverlappingTracks, err = builder.meter.Int64Counter(

@@ -23,8 +23,10 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ExporterPerfettoDroppedLogRecords.Add(context.Background(), 1)
 	tb.ExporterPerfettoDroppedSlices.Add(context.Background(), 1)
 	tb.ExporterPerfettoDroppedValues.Add(context.Background(), 1)
+	tb.ExporterPerfettoInvalidEnds.Add(context.Background(), 1)
 	tb.ExporterPerfettoInvalidTimes.Add(context.Background(), 1)
 	tb.ExporterPerfettoLogRecords.Add(context.Background(), 1)
+	tb.ExporterPerfettoOmitted.Add(context.Background(), 1)
 	tb.ExporterPerfettoOverlappingTracks.Add(context.Background(), 1)
 	tb.ExporterPerfettoRepairedBytes.Add(context.Background(), 1)
 	tb.ExporterPerfettoRotations.Add(context.Background(), 1)
@@ -42,10 +44,16 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualExporterPerfettoDroppedValues(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterPerfettoInvalidEnds(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterPerfettoInvalidTimes(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterPerfettoLogRecords(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterPerfettoOmitted(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterPerfettoOverlappingTracks(t, testTel,

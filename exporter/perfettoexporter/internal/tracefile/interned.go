@@ -17,16 +17,23 @@ const (
 	maxInternedBytes = 256
 )
 
-// text returns a string as valid UTF-8 of at most so many bytes.
-func text(s string, most int) string {
-	if len(s) > most {
-		const ellipsis = "…"
-		cut := most - len(ellipsis)
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + ellipsis
+// cut returns at most so many bytes of a string. Senders choose the lengths of all texts, so the exporter keeps only texts
+// that were cut. A shortened one is a copy.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
+	const ellipsis = "…"
+	n := most - len(ellipsis)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + ellipsis
+}
+
+// text returns a string as valid UTF-8 that was cut at so many bytes.
+func text(s string, most int) string {
+	s = cut(s, most)
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
 	}
@@ -68,6 +75,9 @@ func (in *interned) clear() {
 
 // id returns the number of a string in the chunk, and appends its definition to the chunk's interned data if it is new.
 func (in *interned) id(data *[]byte, s string) uint64 {
+	if len(s) > in.most {
+		s = cut(s, in.most)
+	}
 	recent := &in.recent[placeOf(s)]
 	if recent.id == 0 || recent.s != s {
 		*recent = internedString{s, in.lookUp(data, s)}
@@ -91,6 +101,12 @@ func (in *interned) lookUp(data *[]byte, s string) uint64 {
 type Location struct {
 	Function, File string
 	Line           int64
+}
+
+// cut returns the location with names of at most maxNameBytes.
+func (l Location) cut() Location {
+	l.Function, l.File = cut(l.Function, maxNameBytes), cut(l.File, maxNameBytes)
+	return l
 }
 
 // locationID is a location with its number.

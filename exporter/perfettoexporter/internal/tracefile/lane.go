@@ -3,7 +3,10 @@
 
 package tracefile
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // Key identifies a span, by its trace and its own ID. 0 is no span.
 type Key uint64
@@ -17,17 +20,31 @@ type interval struct {
 	chunk uint32
 }
 
-// leastCompacted is the number of intervals above which a lane joins neighbours.
-const leastCompacted = 64
+const (
+	// leastCompacted is the number of intervals above which a lane joins neighbours.
+	leastCompacted = 64
+	// maxIntervalsOfLane is the number of intervals at which a lane forgets the oldest half, if it cannot join them. It is the
+	// default of the processor's limits.max_frames.
+	maxIntervalsOfLane = 1 << 14
+	// maxIntervalsBehind is the number of intervals behind a slice above which it is too late for the lane. Each of them has
+	// to be moved.
+	maxIntervalsBehind = 1 << 10
+	// near is the number of the last intervals among which most slices have their place.
+	near = 8
+)
 
 // lane knows which times of a track are occupied, and so which slices the track accepts.
 //
 // It has the outermost slices that have no caller yet, sorted by time. A caller replaces its callees. Neighbours
 // with the same parent are joined when there are many, because only their parent lies around one of them. So a lane
 // has about as many intervals as the thread has open calls.
+//
+// Senders choose the order of slices, so the number of intervals and the time of each step are bounded.
 type lane struct {
 	intervals []interval
 	compactAt int
+	// closed is a time before which the lane accepts no slice, because it has forgotten the intervals.
+	closed uint64
 	// trace is that of the last slice.
 	trace uint64
 }
@@ -42,18 +59,19 @@ type place struct{ first, last int }
 //     lane, where the time does not show who calls, all of them must be callees.
 //  3. At an equal time, the outer begin comes before the inner begin, and an end before the next begin. So the slice
 //     needs to write its event before that of an interval, which must be in the same chunk.
+//  4. The slice must not begin before the lane's closed time, and not end before more than maxIntervalsBehind intervals.
+//
+// The place has the intervals that overlap the slice in any case, unless rule 4 refuses it.
 func (l *lane) fit(x *interval, strict bool) (p place, ok bool) {
 	n := len(l.intervals)
 	if n == 0 || l.intervals[n-1].end <= x.start {
 		return place{n, n}, true
 	}
-	p.first = n - 1
-	for p.first > 0 && l.intervals[p.first-1].end > x.start {
-		p.first--
+	if x.start < l.closed {
+		return place{}, false
 	}
-	p.last = p.first
-	for p.last < n && l.intervals[p.last].start < x.end {
-		p.last++
+	if p = l.overlapping(x); n-p.last > maxIntervalsBehind {
+		return place{}, false
 	}
 	for _, in := range l.intervals[p.first:p.last] {
 		if in.start < x.start || in.end > x.end || in.parent == x.parent || in.self != 0 && in.self == x.parent ||
@@ -67,6 +85,22 @@ func (l *lane) fit(x *interval, strict bool) (p place, ok bool) {
 		}
 	}
 	return p, true
+}
+
+// overlapping returns the place of the intervals that overlap a slice. The last interval ends after the slice's start.
+func (l *lane) overlapping(x *interval) (p place) {
+	n := len(l.intervals)
+	p.first = n - 1
+	for p.first > 0 && l.intervals[p.first-1].end > x.start {
+		if p.first--; n-p.first > near {
+			p.first = sort.Search(p.first, func(i int) bool { return l.intervals[i].end > x.start })
+			break
+		}
+	}
+	if p.last = n; l.intervals[n-1].start >= x.end {
+		p.last = p.first + sort.Search(n-p.first, func(i int) bool { return l.intervals[p.first+i].start >= x.end })
+	}
+	return p
 }
 
 // put occupies the time of a slice at its place. It returns how many more intervals there are.
@@ -88,7 +122,7 @@ func (l *lane) put(x *interval, p place) int {
 	return len(l.intervals) - before
 }
 
-// compact joins neighbours with the same parent.
+// compact joins neighbours with the same parent. If too many intervals are left, it forgets the oldest ones.
 func (l *lane) compact() {
 	joined := l.intervals[:1]
 	for _, in := range l.intervals[1:] {
@@ -98,8 +132,12 @@ func (l *lane) compact() {
 			joined = append(joined, in)
 		}
 	}
+	if excess := len(joined) - maxIntervalsOfLane/2; excess > 0 {
+		l.closed = joined[excess-1].end
+		joined = append(joined[:0], joined[excess:]...)
+	}
 	l.intervals = joined
-	l.compactAt = 2 * len(joined)
+	l.compactAt = min(2*len(joined), maxIntervalsOfLane)
 }
 
 // pending reports whether the last slice waits for its caller.

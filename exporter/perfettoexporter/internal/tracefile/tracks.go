@@ -3,7 +3,11 @@
 
 package tracefile
 
-import "strconv"
+import (
+	"hash/maphash"
+	"slices"
+	"strconv"
+)
 
 // ProcessID identifies a process.
 type ProcessID struct{ Service, Instance, Host, PID string }
@@ -58,20 +62,56 @@ const (
 	// one from here on.
 	leastSyntheticPID = 1 << 30
 	// lanesOfProcess is the number of tracks for slices without a thread from which they take any place that fits.
-	lanesOfProcess = 512
+	lanesOfProcess = 384
+	// maxLanes is the number of tracks of a thread, or of a process for slices without one, that can accept further slices. If
+	// none of them accepts a slice, a new track takes the place of the oldest one.
+	maxLanes = 512
+	// maxCallees is the number of intervals that the lanes together compare with a slice, before it gets a new track.
+	maxCallees = maxIntervalsOfLane
+	// tracksOfItem is the number of tracks, counters apart, that a slice, a value or a log record needs at most, if all of them
+	// are new: those of a process, and of its thread or of its spans.
+	tracksOfItem = 2
+	// maxTextBytes bounds the memory of the names and descriptions of all tracks.
+	maxTextBytes = 16 << 20
+	// maxIntervals bounds the memory of all lanes to about 40 MB.
+	maxIntervals = 1_000_000
 )
 
 // tracks are those of a file.
 type tracks struct {
 	processes map[ProcessID]*Process
 	pids      map[int32]bool
+	// nextPID is the next number of a process whose own number is unknown or already in the file.
+	nextPID   int32
 	all       []*track
 	counters  int
 	intervals int
+	// texts is the size of all keys, names and descriptions.
+	texts int
 }
 
 func newTracks() tracks {
-	return tracks{processes: map[ProcessID]*Process{}, pids: map[int32]bool{}}
+	return tracks{processes: map[ProcessID]*Process{}, pids: map[int32]bool{}, nextPID: leastSyntheticPID}
+}
+
+// keySeed is that of the hashes in keys.
+var keySeed = maphash.MakeSeed()
+
+// keyOf returns a text as the key of a map. A long one has a hash in place of its end.
+func keyOf(s string) string {
+	if len(s) <= maxNameBytes {
+		return s
+	}
+	return s[:maxNameBytes] + strconv.FormatUint(maphash.String(keySeed, s), 16)
+}
+
+// key returns the ID as the key of a map.
+func (id ProcessID) key() ProcessID {
+	return ProcessID{keyOf(id.Service), keyOf(id.Instance), keyOf(id.Host), keyOf(id.PID)}
+}
+
+func (id ProcessID) bytes() int {
+	return len(id.Service) + len(id.Instance) + len(id.Host) + len(id.PID)
 }
 
 func (t *tracks) add(parent *track, name string, describe func([]byte) []byte) *track {
@@ -82,7 +122,8 @@ func (t *tracks) add(parent *track, name string, describe func([]byte) []byte) *
 
 // Process returns the process of an ID. Details describe it to a person who looks at the file.
 func (w *Writer) Process(id ProcessID, details func() string) *Process {
-	if p, ok := w.tracks.processes[id]; ok {
+	key := id.key()
+	if p, ok := w.tracks.processes[key]; ok {
 		return p
 	}
 	p := &Process{pid: w.tracks.pid(id.PID), threads: map[int64]*Thread{}, counters: map[string]*Counter{}}
@@ -93,7 +134,8 @@ func (w *Writer) Process(id ProcessID, details func() string) *Process {
 		b = process.end(appendString(b, fieldProcessName, name))
 		return appendString(b, fieldDescription, description)
 	})
-	w.tracks.processes[id] = p
+	w.tracks.processes[key] = p
+	w.tracks.texts += key.bytes() + len(name) + len(description)
 	return p
 }
 
@@ -105,11 +147,11 @@ func (t *tracks) pid(own string) int32 {
 		t.pids[pid] = true
 		return pid
 	}
-	pid := int32(leastSyntheticPID)
-	for pid += int32(len(t.processes)); t.pids[pid]; pid++ {
+	for t.pids[t.nextPID] {
+		t.nextPID++
 	}
-	t.pids[pid] = true
-	return pid
+	t.pids[t.nextPID] = true
+	return t.nextPID
 }
 
 // Thread returns a thread of the process. Its name is the first one that is not empty.
@@ -126,6 +168,7 @@ func (w *Writer) Thread(p *Process, id int64, name string) *Thread {
 	}
 	if own := t.lanes[0]; own.name == "" && name != "" {
 		own.name, own.described = text(name, maxNameBytes), 0
+		w.tracks.texts += len(own.name)
 	}
 	return t
 }
@@ -155,7 +198,8 @@ const (
 
 // Counter returns a counter of the process. It is nil if the counter is new, and the file already has as many as allowed.
 func (w *Writer) Counter(p *Process, id CounterID) *Counter {
-	if c, ok := p.counters[id.Name]; ok {
+	key := keyOf(id.Name)
+	if c, ok := p.counters[key]; ok {
 		return c
 	}
 	if w.tracks.counters >= w.maxCounters {
@@ -180,7 +224,8 @@ func (w *Writer) Counter(p *Process, id CounterID) *Counter {
 		}
 		return b
 	})}
-	p.counters[id.Name] = c
+	p.counters[key] = c
+	w.tracks.texts += len(key) + len(name) + len(unit) + len(description)
 	return c
 }
 
@@ -205,14 +250,20 @@ func (w *Writer) trackOf(p *Process, t *Thread, x *interval, trace uint64) *trac
 
 // trackOfThread returns the first track of a thread that accepts the slice.
 func (w *Writer) trackOfThread(t *Thread, x *interval) *track {
+	compared := 0
 	for _, on := range t.lanes {
-		if at, ok := on.fit(x, false); ok {
+		at, ok := on.fit(x, false)
+		if ok {
 			w.tracks.intervals += on.put(x, at)
 			return on
 		}
+		if compared += at.last - at.first; compared >= maxCallees {
+			break
+		}
 	}
 	on := w.tracks.add(t.lanes[0], "overlapping", named("overlapping"))
-	t.lanes = append(t.lanes, on)
+	const own = 1
+	t.lanes = append(w.tracks.retire(t.lanes, own), on)
 	w.overlapping++
 	w.tracks.intervals += on.put(x, place{})
 	return on
@@ -223,8 +274,13 @@ func (w *Writer) trackOfThread(t *Thread, x *interval) *track {
 func (w *Writer) trackOfProcess(p *Process, x *interval, trace uint64) *track {
 	const none, anyPlace, free, sameTrace, callees = 0, 1, 2, 3, 4
 	best, found, to := none, place{}, (*track)(nil)
+	compared := 0
 	for _, on := range p.lanes {
+		if compared >= maxCallees {
+			break
+		}
 		at, ok := on.fit(x, true)
+		compared += at.last - at.first
 		if !ok {
 			continue
 		}
@@ -248,20 +304,30 @@ func (w *Writer) trackOfProcess(p *Process, x *interval, trace uint64) *track {
 	}
 	if to == nil {
 		to, found = w.tracks.add(p.track, "spans", named("spans")), place{}
-		p.lanes = append(p.lanes, to)
+		p.lanes = append(w.tracks.retire(p.lanes, 0), to)
 	}
 	w.tracks.intervals += to.put(x, found)
 	return to
 }
 
-// Crowded reports whether the file has as many tracks as allowed, counters apart, or its tracks need too much memory. Then
-// the next chunk should begin a new file, after Reset.
-func (w *Writer) Crowded() bool {
-	return len(w.tracks.all)-w.tracks.counters >= w.maxTracks || w.tracks.intervals > maxIntervals
+// retire makes room for one more lane: if there are as many as allowed, the first one behind those that stay accepts no further
+// slices.
+func (t *tracks) retire(lanes []*track, stay int) []*track {
+	if len(lanes) < maxLanes {
+		return lanes
+	}
+	oldest := lanes[stay]
+	t.intervals -= len(oldest.intervals)
+	oldest.intervals = nil
+	return slices.Delete(lanes, stay, stay+1)
 }
 
-// maxIntervals bounds the memory of all lanes to about 40 MB.
-const maxIntervals = 1_000_000
+// Crowded reports whether one more item could need more tracks than allowed, counters apart, or the tracks need too much
+// memory. Then the next chunk should begin a new file, after Reset.
+func (w *Writer) Crowded() bool {
+	t := &w.tracks
+	return len(t.all)-t.counters > w.maxTracks-tracksOfItem || t.intervals > maxIntervals || t.texts > maxTextBytes
+}
 
 // Reset forgets all tracks. The next chunk must begin a new file, because tracks get the same numbers again. Processes,
 // threads and counters from before must not be used.

@@ -12,8 +12,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// chunkBytes is the size of a chunk's packets at which it is full.
-const chunkBytes = 512 << 10
+const (
+	// chunkBytes is the size of a chunk's events at which it is full.
+	chunkBytes = 512 << 10
+	// fullBytes is the size of a chunk's events and descriptors at which it is full. Only chunks of very many tracks, or of those
+	// with long descriptions, reach it.
+	fullBytes = 640 << 10
+	// maxChunkBytes is the size of both at which no more is added to the last slice or log record. So a chunk takes less than a
+	// mebibyte, even if nothing in it can be compressed.
+	maxChunkBytes = 896 << 10
+)
 
 // Writer makes the records of a file. It is for one goroutine at a time.
 type Writer struct {
@@ -23,6 +31,8 @@ type Writer struct {
 	chunk uint32
 	// overlapping counts the tracks for slices that do not fit into their thread's.
 	overlapping int64
+	// omitted counts parts of slices and log records that were left out.
+	omitted int64
 
 	// Of the current chunk: its items, whose numbers are their indexes, the tracks that have them, the messages of the items,
 	// interned data and descriptors. Item 0 is none.
@@ -104,14 +114,19 @@ func (w *Writer) Begin(p *Process, t *Thread, s Slice) {
 	w.appendHead(typeSliceBegin, s.Name)
 }
 
-// Instant adds an instant in the last slice. If its time is outside, it is an instant of the process.
-func (w *Writer) Instant(p *Process, name string, time uint64) {
+// Instant adds an instant in the last slice. If its time is outside, it is an instant of the process. It returns false if the
+// chunk has no room for it.
+func (w *Writer) Instant(p *Process, name string, time uint64) bool {
+	if !w.hasRoom() {
+		return false
+	}
 	on, in := p.track, uint32(len(w.items))
 	if last := &w.items[w.lastSlice]; w.lastSlice != 0 && last.start <= time && time <= last.end {
 		on, in = w.tracks.all[last.track-1], w.lastSlice
 	}
 	w.addOther(on, time, in)
 	w.appendHead(typeInstant, name)
+	return true
 }
 
 // LogRecord adds an instant to the chunk: of a thread, or of a process without one.
@@ -207,6 +222,9 @@ func (w *Writer) Location(l Location) {
 	for len(w.recent) <= int(w.name) {
 		w.recent = append(w.recent, locationID{})
 	}
+	if len(l.Function) > maxNameBytes || len(l.File) > maxNameBytes {
+		l = l.cut()
+	}
 	recent := &w.recent[w.name]
 	if recent.id == 0 || recent.Location != l {
 		*recent = locationID{l, w.locations.id(&w.interned, l)}
@@ -215,10 +233,17 @@ func (w *Writer) Location(l Location) {
 }
 
 // Flow connects the last item with all others of the same flow, in the order of their times.
-func (w *Writer) Flow(id uint64) { w.bodies = appendFixed64(w.bodies, fieldFlowID, id) }
+func (w *Writer) Flow(id uint64) {
+	if w.hasRoom() {
+		w.bodies = appendFixed64(w.bodies, fieldFlowID, id)
+	}
+}
 
 // Annotate adds an annotation to the last item. The function appends the value.
 func (w *Writer) Annotate(key string, value func(*Annotation)) {
+	if !w.hasRoom() {
+		return
+	}
 	b, annotation := begin(w.bodies, fieldDebugAnnotation)
 	w.bodies = appendUint(b, fieldAnnotationNameIID, w.keys.id(&w.interned, key))
 	value((*Annotation)(w))
@@ -250,6 +275,9 @@ func (a *Annotation) Double(v float64) { a.bodies = appendDouble(a.bodies, field
 
 // Entry appends an entry of a map.
 func (a *Annotation) Entry(key string, value func(*Annotation)) {
+	if !(*Writer)(a).hasRoom() {
+		return
+	}
 	b, entry := begin(a.bodies, fieldDictEntries)
 	a.bodies = appendString(b, fieldAnnotationName, text(key, maxNameBytes))
 	value(a)
@@ -258,6 +286,9 @@ func (a *Annotation) Entry(key string, value func(*Annotation)) {
 
 // Element appends an element of a list.
 func (a *Annotation) Element(value func(*Annotation)) {
+	if !(*Writer)(a).hasRoom() {
+		return
+	}
 	b, element := begin(a.bodies, fieldArrayValues)
 	a.bodies = b
 	value(a)
@@ -267,10 +298,34 @@ func (a *Annotation) Element(value func(*Annotation)) {
 // bytesOfEnd is the size of a packet that ends a slice, and of the fields around an event's message.
 const bytesOfEnd, bytesAround = 14, 12
 
-// Full reports whether the chunk has enough events.
-func (w *Writer) Full() bool {
-	return len(w.bodies)+len(w.interned)+len(w.items)*bytesAround+w.content.Slices*bytesOfEnd >= chunkBytes
+// size is about the size of the chunk's events.
+func (w *Writer) size() int {
+	return len(w.bodies) + len(w.interned) + len(w.items)*bytesAround + w.content.Slices*bytesOfEnd
 }
+
+// Full reports whether the chunk has enough events or descriptors, or its file as many tracks as allowed.
+func (w *Writer) Full() bool {
+	size := w.size()
+	return size >= chunkBytes || size+len(w.descriptors) >= fullBytes || w.Crowded()
+}
+
+// hasRoom reports whether the chunk has room for one more part of the last item. It counts the part otherwise.
+func (w *Writer) hasRoom() bool {
+	if w.size()+len(w.descriptors) < maxChunkBytes {
+		return true
+	}
+	w.omitted++
+	return false
+}
+
+// Omit counts an attribute of the last item that is left out because the item has too many.
+func (w *Writer) Omit() { w.omitted++ }
+
+// Omit counts elements, entries or levels of the value that are left out because there are too many.
+func (a *Annotation) Omit(n int) { a.omitted += int64(max(0, n)) }
+
+// Omitted returns the number of attributes, instants, flows, entries and elements that were left out.
+func (w *Writer) Omitted() int64 { return w.omitted }
 
 // Content returns the number of things in the chunk.
 func (w *Writer) Content() Content { return w.content }
@@ -295,6 +350,7 @@ func (w *Writer) Record() ([]byte, error) {
 	return w.record, nil
 }
 
+// clearChunk forgets the content of the chunk. It keeps the memory for the next one, because chunks have a bound.
 func (w *Writer) clearChunk() {
 	clear(w.used)
 	w.used = w.used[:0]

@@ -299,7 +299,7 @@ func showsAsText(t *testing.T, b *browser.Browser, name string) {
 }
 
 // The picture names missing data: classes that the tracer could not instrument, and callers that were not seen. An address
-// of a path that does not exist leads to a message.
+// of a path that does not exist leads to a message. Then a person does on small trees what is not tested with the build.
 func TestAFlameGraphInABrowserSaysWhatItLacks(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
@@ -329,15 +329,28 @@ func TestAFlameGraphInABrowserSaysWhatItLacks(t *testing.T) {
 	awaitScript(t, b, "the page shows the error", flameStatus+`.includes('no such path')`)
 	redraw(t, b, chromedp.Click(chromedp.CSS("#all")))
 	assert.NotContains(t, evaluate[string](t, b, flameStatus), "no such path")
+
+	t.Run("Backspace zooms out", func(t *testing.T) { zoomsOutByBackspace(t, b) })
+	t.Run("the picture has the width of the window", func(t *testing.T) { resizesThePicture(t, b) })
+	site := "http://" + pages
+	sendSmallTrees(t, otlp)
+	c.AwaitMetric(t, 3+smallSpans, spansFolded)
+	t.Run("top", func(t *testing.T) { sortsAndRefinesTop(t, b, site) })
+	t.Run("peek", func(t *testing.T) { searchesInPeek(t, b, site) })
+	t.Run("views of speedscope", func(t *testing.T) { showsViewsInSpeedscope(t, b, site) })
+	t.Run("two versions", func(t *testing.T) { comparesVersions(t, b, site) })
+	t.Run("two services", func(t *testing.T) { comparesServices(t, b, site) })
+	t.Run("reset all", func(t *testing.T) { resetsAll(t, b, c, site, otlp) })
 	assert.Empty(t, b.Errors())
+	assertAllFrom(t, site, b.Requests())
 	c.Stop(t)
 }
 
-// onlyFlameGraphs is the configuration of a collector that shows spans.
+// onlyFlameGraphs is the configuration of a collector that shows spans, by version.
 func onlyFlameGraphs(otlp, pages string) string {
 	return fmt.Sprintf(`
 receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
-exporters: {flame_graph: {endpoint: %q}}
+exporters: {flame_graph: {endpoint: %q, version_attribute: service.version}}
 service: {pipelines: {traces: {receivers: [otlp], exporters: [flame_graph]}}}
 `, otlp, pages)
 }

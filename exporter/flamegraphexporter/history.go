@@ -102,11 +102,13 @@ type savedTrees struct {
 func (t savedTrees) Reset(service string) bool {
 	t.history.Save(context.Background())
 	defer t.history.Save(context.Background())
+	t.history.ForgetUnrestored(func(name string) bool { return name == service })
 	return t.Store.Reset(service)
 }
 
 func (t savedTrees) ResetAll() {
 	t.history.Save(context.Background())
 	defer t.history.Save(context.Background())
+	t.history.ForgetUnrestored(func(string) bool { return true })
 	t.Store.ResetAll()
 }

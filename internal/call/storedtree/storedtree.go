@@ -186,6 +186,17 @@ func body(s *calltree.Snapshot) []byte {
 	return w.bytes
 }
 
+// CheckVersion returns an error if a stored tree is of another version ([VersionError]), or none at all. It reads nothing else of it.
+func CheckVersion(stored []byte) error {
+	if len(stored) <= len(magic) || string(stored[:len(magic)]) != magic {
+		return errMagic
+	}
+	if version := stored[len(magic)]; version < firstVersion || version > Version {
+		return VersionError{version, Version}
+	}
+	return nil
+}
+
 // DecodeHeader returns the header of a stored tree, whose checksum it checks.
 func DecodeHeader(stored []byte) (Header, error) {
 	h, _, err := decodeHeader(stored)
@@ -193,11 +204,8 @@ func DecodeHeader(stored []byte) (Header, error) {
 }
 
 func decodeHeader(stored []byte) (h Header, compressed []byte, err error) {
-	if len(stored) <= len(magic) || string(stored[:len(magic)]) != magic {
-		return h, nil, errMagic
-	}
-	if version := stored[len(magic)]; version < firstVersion || version > Version {
-		return h, nil, VersionError{version, Version}
+	if err := CheckVersion(stored); err != nil {
+		return h, nil, err
 	}
 	data, err := Unseal(stored)
 	if err != nil {

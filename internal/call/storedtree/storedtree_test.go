@@ -115,6 +115,7 @@ func TestAnotherVersionIsReported(t *testing.T) {
 	stored[len(magic)] = 3
 	_, err = Decode(stored)
 	require.Equal(t, VersionError{3, Version}, err)
+	require.Equal(t, err, CheckVersion(stored[:len(magic)+1]))
 	assert.EqualError(t, err, "another version of the collector stored it: expected a format up to 2, got 3")
 	catalog := EncodeCatalog(&Catalog{})
 	catalog[len(catalogMagic)] = 9

@@ -69,7 +69,8 @@ func (h *History) firstDay() storedtree.Window {
 	return storedtree.DayOf(h.hour.From().AddDate(0, 0, -h.settings.Days))
 }
 
-// sumUpDays makes one tree of the hours of each ended day.
+// sumUpDays makes one tree of the hours of each ended day. A day with an entry of another version waits for a collector of that
+// version.
 func (h *History) sumUpDays(ctx context.Context) {
 	type ended struct {
 		t   *trees
@@ -87,7 +88,7 @@ func (h *History) sumUpDays(ctx context.Context) {
 			if day.To().After(h.hour.From()) || day.Start < first.Start || h.settings.Days == 0 || e.isIn(t.dayOf(day)) {
 				continue
 			}
-			if next := (ended{t, day}); !slices.Contains(all, next) {
+			if next := (ended{t, day}); !slices.Contains(all, next) && !hasForeign(t.partsOf(day)) {
 				all = append(all, next)
 			}
 		}
@@ -103,7 +104,11 @@ func (h *History) sumUpDays(ctx context.Context) {
 	}
 }
 
-// sumUp makes one tree of the hours of a day. An hour that cannot be read is missing in it.
+func hasForeign(parts []*entry) bool {
+	return slices.ContainsFunc(parts, func(e *entry) bool { return e.isForeign })
+}
+
+// sumUp makes one tree of the hours of a day. An hour that is damaged is missing in it.
 func (h *History) sumUp(ctx context.Context, t *trees, day storedtree.Window) error {
 	h.mu.Lock()
 	parts, old := t.partsOf(day), t.dayOf(day)
@@ -119,6 +124,9 @@ func (h *History) sumUp(ctx context.Context, t *trees, day storedtree.Window) er
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if hasForeign(parts) { // the sum has found it
+		return nil
+	}
 	if err != nil { // nothing can be read
 		sum = calltree.Snapshot{Service: parts[0].Service, Kind: parts[0].Kind, From: day.From(), To: day.To(), Remarks: []string{remarkOn(day, err)}}
 	}
@@ -159,25 +167,25 @@ func (h *History) expire() {
 //  2. The oldest window of the service that takes most, then the next. Trees of the current hour and live trees go last.
 func (h *History) limit() {
 	total, live, services := int64(0), int64(0), map[string]int64{}
-	var largest []*trees
+	var largest []place
 	for key, t := range h.trees {
 		for _, e := range t.entries {
 			total += chargeOf(e)
 			services[key.service] += chargeOf(e)
-		}
-		if t.live != nil {
-			largest = append(largest, t)
-			live += chargeOf(t.live)
+			if e.Window.Length == storedtree.Live {
+				largest = append(largest, place{t, e})
+				live += chargeOf(e)
+			}
 		}
 	}
-	slices.SortFunc(largest, func(a, b *trees) int { return cmp.Compare(b.live.Bytes, a.live.Bytes) })
+	slices.SortFunc(largest, func(a, b place) int { return cmp.Compare(b.e.Bytes, a.e.Bytes) })
 	dropped := 0
 	for ; live > h.settings.MaxBytes/2; dropped++ {
-		t := largest[dropped]
-		live -= chargeOf(t.live)
-		total -= chargeOf(t.live)
-		services[t.live.Service] -= chargeOf(t.live)
-		h.remove(t, t.live)
+		t, e := largest[dropped].t, largest[dropped].e
+		live -= chargeOf(e)
+		total -= chargeOf(e)
+		services[e.Service] -= chargeOf(e)
+		h.remove(t, e)
 	}
 	for ; total > h.settings.MaxBytes; dropped++ {
 		fullest, most := "", int64(-1)
@@ -207,10 +215,10 @@ func (h *History) limit() {
 // oldest returns the entry of a service that is dropped first; nil: there is none.
 func (h *History) oldest(service string) (of *trees, first *entry) {
 	rank := func(t *trees, e *entry) int {
-		switch e {
-		case t.live:
+		switch {
+		case e.Window.Length == storedtree.Live:
 			return 2
-		case t.hour:
+		case e == t.hour:
 			return 1
 		}
 		return 0

@@ -15,6 +15,8 @@
 //   - When a day has ended, its hours become one tree. Hours that it has are known by their part numbers, which only rise. So
 //     a sum that was interrupted, or that failed, begins again, and no hour counts twice.
 //   - A damaged entry costs only itself. The page of its window shows the other parts, and names the missing ones.
+//   - Entries of another version stay until they are too old, or beyond the bound. They are listed, but not read. The tree begins again
+//     beside them, and so it does if the storage fails at the start. The next collector that can read all adds them up.
 //   - The catalog lists the entries, and is stored with them in one transaction. Entries without a place in it, for example
 //     because it is damaged, are found by walking through the storage, if the extension can do that.
 //

@@ -49,7 +49,7 @@ const (
 	ReasonLimit Reason = "limit"
 	// ReasonRefused: the storage did not accept it.
 	ReasonRefused Reason = "refused"
-	// ReasonUnreadable: it was damaged, or of another version.
+	// ReasonUnreadable: it was damaged.
 	ReasonUnreadable Reason = "unreadable"
 	// ReasonMemory: the memory budget had no room for saving it.
 	ReasonMemory Reason = "memory"
@@ -77,9 +77,9 @@ type History struct {
 	deleted []string // keys
 	// interrupted are the last saves of collectors that did not end in order.
 	interrupted []time.Time
-	// foreign is the number of entries of other versions that are not in the catalog.
-	foreign int
-	failure error // of the last save
+	// unlisted is the number of entries of other versions that are not in the catalog.
+	unlisted int
+	failure  error // of the last save
 
 	// memory is about the memory of the history, and stored the size of the stored data, in bytes.
 	memory, stored atomic.Int64
@@ -111,6 +111,12 @@ type entry struct {
 	isStored bool
 	// isKnown: the log says that it cannot be read.
 	isKnown bool
+	// isForeign: another version of the collector stored it.
+	isForeign bool
+	// isUnread is for a live tree that the storage did not return at the start.
+	isUnread bool
+	// isMerged is for a live tree whose calls are in that of its trees, too. It goes when that is stored.
+	isMerged bool
 }
 
 const (
@@ -160,6 +166,10 @@ func (h *History) readCatalog(ctx context.Context) error {
 		return nil
 	}
 	catalog, err := storedtree.DecodeCatalog(stored)
+	if _, canSearch := h.client.(storage.Walker); !canSearch && errors.As(err, new(storedtree.VersionError)) {
+		// A new list would lose the trees.
+		return fmt.Errorf("read the list of call trees: %w", err)
+	}
 	if err != nil {
 		h.settings.Logger.Warn("The list of stored call trees cannot be read: the storage is searched for them", zap.Error(err))
 		return nil
@@ -178,22 +188,30 @@ func (h *History) readCatalog(ctx context.Context) error {
 	return nil
 }
 
-// adopt searches the storage for trees that are not in the catalog, if it can be searched. It leaves those of other versions.
+// adopt searches the storage for trees that are not in the catalog, if it can be searched, and for those of other versions, which it
+// leaves.
 func (h *History) adopt(ctx context.Context) error {
 	walker, ok := h.client.(storage.Walker)
 	if !ok {
 		return nil
 	}
-	known := map[string]bool{}
+	known := map[string]*entry{}
 	for _, t := range h.trees {
 		for _, e := range t.entries {
-			known[keyOf(e.Part)] = true
+			known[keyOf(e.Part)] = e
 		}
 	}
-	adopted, damaged := 0, 0
+	adopted, damaged, foreign := 0, 0, 0
 	var version storedtree.VersionError
 	err := walker.Walk(ctx, func(key string, value []byte) ([]*storage.Operation, error) {
-		if known[key] || !strings.HasPrefix(key, treePrefix) {
+		if !strings.HasPrefix(key, treePrefix) {
+			return nil, nil
+		}
+		if e := known[key]; e != nil {
+			if errors.As(storedtree.CheckVersion(value), &version) {
+				e.isForeign, e.isKnown = true, true
+				foreign++
+			}
 			return nil, nil
 		}
 		// A later part must not get the number.
@@ -203,7 +221,8 @@ func (h *History) adopt(ctx context.Context) error {
 		header, err := storedtree.DecodeHeader(value)
 		switch {
 		case errors.As(err, &version):
-			h.foreign++
+			h.unlisted++
+			foreign++
 			return nil, nil
 		case err == nil && keyOf(header.Part) == key:
 			adopted++
@@ -226,52 +245,101 @@ func (h *History) adopt(ctx context.Context) error {
 		h.settings.Logger.Warn("Stored call trees that were not listed are damaged, and are deleted", zap.Int("trees", damaged))
 		h.settings.Dropped(ReasonUnreadable, damaged)
 	}
-	if h.foreign > 0 {
-		h.settings.Logger.Warn("Call trees that another version of the collector stored are not shown; they stay in the storage",
-			zap.Int("trees", h.foreign), zap.String("reason", version.Error()))
+	if foreign > 0 {
+		h.logForeign(foreign, version)
 	}
 	return nil
 }
 
-// restore restores the trees themselves. If several are of one service and kind, the last one has all.
+func (h *History) logForeign(trees int, reason error) {
+	h.settings.Logger.Warn("Call trees that another version of the collector stored are not shown; they stay in the storage",
+		zap.Int("trees", trees), zap.Error(reason))
+}
+
+// restore restores the trees themselves. If several are of one service and kind, each began again because the ones before could not be
+// read then, so the tree is their sum. Two kinds of trees that cannot be read now stay: those of another version, and those that the
+// storage did not return.
 func (h *History) restore(ctx context.Context) {
+	foreign, unread := 0, 0
+	var reason, failure error
 	for key, t := range h.trees {
-		for _, e := range slices.Clone(t.entries) {
+		for _, e := range t.liveEntries() {
+			stored, err := h.load(ctx, e)
 			switch {
-			case e.Window.Length != storedtree.Live:
-			case t.live == nil:
+			case err == nil:
+				if t.live != nil {
+					t.live.isMerged = true
+				}
 				t.live = e
-			case t.live.Part < e.Part:
-				h.remove(t, t.live)
-				t.live = e
-			default:
+				s := stored.Snapshot
+				s.From, s.To = s.From.Local(), s.To.Local()
+				h.store.Restore(s)
+			case e.isForeign: // adopt has logged it
+			case errors.As(err, new(storedtree.VersionError)):
+				e.isForeign, e.isKnown = true, true
+				reason = err
+				foreign++
+			case errors.As(err, new(unreadable)):
+				h.settings.Logger.Warn("A stored call tree cannot be read: the tree begins again", zap.String("service", key.service), zap.Error(err))
+				h.settings.Dropped(ReasonUnreadable, 1)
 				h.remove(t, e)
+			default:
+				e.isUnread = true
+				failure = err
+				unread++
 			}
 		}
-		if t.live == nil {
-			continue
-		}
-		stored, err := h.load(ctx, t.live)
-		if err != nil {
-			h.settings.Logger.Warn("A stored call tree cannot be read: the tree begins again", zap.String("service", key.service), zap.Error(err))
-			h.settings.Dropped(ReasonUnreadable, 1)
-			h.remove(t, t.live)
-			t.live = nil
-			continue
-		}
-		s := stored.Snapshot
-		s.From, s.To = s.From.Local(), s.To.Local()
-		h.store.Restore(s)
+	}
+	if foreign > 0 {
+		h.logForeign(foreign, reason)
+	}
+	if unread > 0 {
+		h.settings.Logger.Warn("The storage did not return some call trees: they begin again, and the next start reads them once more",
+			zap.Int("trees", unread), zap.Error(failure))
 	}
 	restored := 0
 	for _, tree := range h.store.Trees() {
 		if t := h.trees[treeKey{tree.Service, tree.Kind}]; t != nil {
-			t.number, t.changes, t.isSaved = tree.Number, tree.Changes, true
+			isSum := slices.ContainsFunc(t.entries, func(e *entry) bool { return e.isMerged })
+			t.number, t.changes, t.isSaved = tree.Number, tree.Changes, !isSum
 			restored++
 		}
 	}
 	if restored > 0 {
 		h.settings.Logger.Info("Call trees of the last collector are restored", zap.Int("trees", restored))
+	}
+}
+
+// liveEntries returns the entries of the tree as a whole, the oldest first: see [History.restore].
+func (t *trees) liveEntries() (all []*entry) {
+	for _, e := range t.entries {
+		if e.Window.Length == storedtree.Live {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.Part, b.Part) })
+	return all
+}
+
+// isReplaced reports whether the next save stores the calls of an entry in that of the live tree.
+func (t *trees) isReplaced(e *entry) bool { return e.isMerged && t.live != nil && t.live.data != nil }
+
+// ForgetUnrestored removes live trees of services that were not restored because they could not be read. A reset needs it: an upgrade
+// would bring them back.
+func (h *History) ForgetUnrestored(isOf func(service string) bool) {
+	h.saving.Lock()
+	defer h.saving.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for key, t := range h.trees {
+		if !isOf(key.service) {
+			continue
+		}
+		for _, e := range t.liveEntries() {
+			if e.isForeign || e.isUnread {
+				h.remove(t, e)
+			}
+		}
 	}
 }
 
@@ -323,6 +391,8 @@ func (h *History) load(ctx context.Context, e *entry) (*storedtree.Entry, error)
 
 // unreadable is the error of an entry that cannot be read.
 type unreadable struct{ error }
+
+func (u unreadable) Unwrap() error { return u.error }
 
 // Start begins to save.
 func (h *History) Start() {
@@ -381,8 +451,11 @@ func (h *History) save(ctx context.Context, isLast bool) {
 	h.mu.Lock()
 	for key, t := range h.trees {
 		if !known[key] {
-			if t.number, t.hour = 0, nil; t.live != nil {
-				h.remove(t, t.live)
+			t.number, t.hour = 0, nil
+			for _, e := range t.liveEntries() {
+				if e == t.live || e.isMerged {
+					h.remove(t, e)
+				}
 			}
 		}
 	}
@@ -467,6 +540,10 @@ func (h *History) write(ctx context.Context, isLast bool) {
 	var operations []*storage.Operation
 	for key, t := range h.trees {
 		for _, e := range t.entries {
+			if t.isReplaced(e) {
+				operations = append(operations, storage.DeleteOperation(keyOf(e.Part)))
+				continue
+			}
 			catalog.Entries = append(catalog.Entries, e.Listed)
 			if e.data != nil {
 				operations = append(operations, storage.SetOperation(keyOf(e.Part), e.data))
@@ -491,6 +568,7 @@ func (h *History) write(ctx context.Context, isLast bool) {
 	if h.failure = err; err == nil {
 		h.deleted = h.deleted[len(deleted):]
 		for _, t := range h.trees {
+			t.entries = slices.DeleteFunc(t.entries, t.isReplaced)
 			for _, e := range t.entries {
 				e.data, e.isStored = nil, true
 			}
@@ -507,12 +585,14 @@ func (h *History) write(ctx context.Context, isLast bool) {
 	h.keepWaiting(isLast)
 }
 
+// place is an entry of trees.
+type place struct {
+	t *trees
+	e *entry
+}
+
 // keepWaiting keeps windows for the next save, within a bound, after the storage refused all. Live trees are made again then.
 func (h *History) keepWaiting(isLast bool) {
-	type place struct {
-		t *trees
-		e *entry
-	}
 	var waiting []place
 	bytes := 0
 	for _, t := range h.trees {

@@ -79,8 +79,22 @@ func (h *History) Notes() (notes []string) {
 	if h.failure != nil {
 		notes = append(notes, fmt.Sprintf("Call trees cannot be stored: %s. After a restart, those since the last save are missing.", h.failure))
 	}
-	if h.foreign > 0 {
-		notes = append(notes, fmt.Sprintf("Call trees that another version of the collector stored, and that this one cannot show: %d.", h.foreign))
+	foreign, unread := h.unlisted, 0
+	for _, t := range h.trees {
+		for _, e := range t.entries {
+			switch {
+			case e.isForeign:
+				foreign++
+			case e.isUnread:
+				unread++
+			}
+		}
+	}
+	if foreign > 0 {
+		notes = append(notes, fmt.Sprintf("Call trees that another version of the collector stored, and that this one cannot show: %d.", foreign))
+	}
+	if unread > 0 {
+		notes = append(notes, fmt.Sprintf("Call trees that the storage did not return at the start, and that are not shown: %d. The next start reads them once more.", unread))
 	}
 	return notes
 }
@@ -211,7 +225,7 @@ func remarkOn(w storedtree.Window, err error) string {
 	return fmt.Sprintf("A stored part of %s cannot be read, and its calls are missing: %s.", w, err)
 }
 
-// noteUnreadable logs and counts an entry that cannot be read, once.
+// noteUnreadable logs an entry that cannot be read, once, and counts it if it is damaged.
 func (h *History) noteUnreadable(e *entry, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -222,6 +236,10 @@ func (h *History) noteUnreadable(e *entry, err error) {
 	for _, own := range t.entries {
 		if own.Part == e.Part && !own.isKnown {
 			own.isKnown = true
+			if own.isForeign = errors.As(err, new(storedtree.VersionError)); own.isForeign {
+				h.logForeign(1, err)
+				return
+			}
 			h.settings.Dropped(ReasonUnreadable, 1)
 			h.settings.Logger.Warn("A stored window of a call tree cannot be read", zap.String("service", e.Service), zap.Stringer("window", e.Window), zap.Error(err))
 		}

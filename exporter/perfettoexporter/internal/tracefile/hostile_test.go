@@ -189,7 +189,7 @@ var hostile = []struct {
 	}},
 }
 
-// Time and memory of each slice are bounded, whatever the order is, and no slice is lost or wrong.
+// Time and memory of each slice are bounded, in any order, and no slice is lost or wrong.
 func TestHostileOrderIsBounded(t *testing.T) {
 	count := uint64(20_000)
 	if testing.Short() {

@@ -299,7 +299,7 @@ func showsAsText(t *testing.T, b *browser.Browser, name string) {
 }
 
 // The picture names missing data: classes that the tracer could not instrument, and callers that were not seen. An address
-// of a path that does not exist leads to a message. Then a person does on small trees what is not tested with the build.
+// of a path that does not exist leads to a message. The subtests with small trees are for steps that the test of the build lacks.
 func TestAFlameGraphInABrowserSaysWhatItLacks(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)

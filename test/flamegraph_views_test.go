@@ -109,6 +109,11 @@ func sortsAndRefinesTop(t *testing.T, b *browser.Browser, site string) {
 	choose(t, b, "#refine", "#refine .submenu a:last-child")
 	assert.Empty(t, queryOf(t, b, "h"))
 	assert.Len(t, topRows(t, b), 3)
+
+	b.Do(t, chromedp.Navigate(site+"/services/shop@1.2/ui/top?h=.*"))
+	assert.Empty(t, topRows(t, b), "all are hidden")
+	choose(t, b, "#refine", "#refine .submenu a:last-child")
+	assert.Len(t, topRows(t, b), 3, "the menu still works")
 }
 
 // searchesInPeek goes from the list to callers and callees, and searches there.
@@ -130,6 +135,25 @@ func searchesInPeek(t *testing.T, b *browser.Browser, site string) {
 	assert.Equal(t, "Stock", queryOf(t, b, "f"))
 	assert.Regexp(t, `(?m)^\s*10 .*Stock\.reserve`, textOf(t, b, "#content"))
 	b.Screenshot(t, "peek")
+	fitAPhoneInTheDark(t, b, site)
+}
+
+// fitAPhoneInTheDark looks at pprof's lists on a phone with dark colours.
+func fitAPhoneInTheDark(t *testing.T, b *browser.Browser, site string) {
+	b.Phone(t)
+	defer b.Desktop(t)
+	b.Prefer(t, "dark")
+	defer b.Prefer(t, "light")
+	for _, list := range []string{"top", "peek"} {
+		b.Do(t, chromedp.Navigate(site+"/services/shop@1.2/ui/"+list))
+		assert.Empty(t, evaluate[string](t, b, tooWide), "nothing of %s is wider than a phone", list)
+		assert.EqualValues(t, browser.PhoneWidth, evaluate[int](t, b, `document.documentElement.clientWidth`), list)
+		assert.True(t, evaluate[bool](t, b, `document.getElementById('search').offsetWidth > 200`), "the search of %s is there", list)
+		assert.Equal(t, "rgb(28, 28, 28)", evaluate[string](t, b, `getComputedStyle(document.body).backgroundColor`), list)
+		b.Screenshot(t, list+"-phone-dark")
+	}
+	choose(t, b, "#view", "#topbtn")
+	assert.Len(t, topRows(t, b), 3)
 }
 
 // showsViewsInSpeedscope shows a trace in the order of time, in which functions are called by turns, and sorted by size, where the

@@ -6,24 +6,25 @@ package pprofpages
 import (
 	"bytes"
 	_ "embed" // for the style
+	"regexp"
 	"slices"
 )
 
-// style hides links to pages that are not served: those that save settings, read source or
-// object files, or run graphviz.
+// style has dark colours, and the width of a phone. It hides links to pages that are not served: those that save settings,
+// read source or object files, or run graphviz.
 //
 //go:embed style.css
 var style []byte
 
 // adapt adapts a page of the driver. Its scripts and styles get the nonce that the security
-// policy demands, and its head gets our style, and an icon so that the browser requests none.
-// The names of the user's saved settings are removed.
+// policy demands. Its head gets the width of a phone, our style, and an icon so that the browser requests none. The names of the user's saved settings are removed.
 //
 // All tags are those of the driver's templates: anywhere else in a page "<" is escaped.
 func adapt(page []byte, nonce string) []byte {
 	for _, list := range settingsLists {
 		page = cut(page, list.from, list.to)
 	}
+	page = emptyTop.ReplaceAll(page, []byte("$1 [] );"))
 	attribute := []byte(` nonce="` + nonce + `"`)
 	out := make([]byte, 0, len(page)+len(style)+1024)
 	for len(page) > 0 {
@@ -33,7 +34,7 @@ func adapt(page []byte, nonce string) []byte {
 			break
 		}
 		if bytes.Equal(tag, headEnd) {
-			out = append(out, `<link rel="icon" href="data:,"><style`...)
+			out = append(out, `<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><style`...)
 			out = append(out, attribute...)
 			out = append(out, '>')
 			out = append(out, style...)
@@ -47,6 +48,9 @@ func adapt(page []byte, nonce string) []byte {
 	}
 	return out
 }
+
+// emptyTop matches the call for a list without functions. Its script would fail with null, and menus would not work.
+var emptyTop = regexp.MustCompile(`(makeTopTable\( -?\d+ ,)\s+null \);`)
 
 // settingsLists are the two lists of saved settings in a page: each is between two tags.
 var settingsLists = []struct{ from, to string }{

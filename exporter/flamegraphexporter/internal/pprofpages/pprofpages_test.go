@@ -80,6 +80,16 @@ func TestPagesHideLinksToPagesThatAreNotServed(t *testing.T) {
 	}
 }
 
+func TestAListWithoutFunctionsIsAList(t *testing.T) {
+	assert.Contains(t, string(render(t, Top, "h=.*").Body), "makeTopTable( 1000 , [] );")
+}
+
+func TestPagesHaveTheWidthOfAPhone(t *testing.T) {
+	for _, name := range []string{Top, Peek} {
+		assert.Contains(t, string(render(t, name, "").Body), `<meta name="viewport" content="width=device-width, initial-scale=1">`)
+	}
+}
+
 func TestAnInvalidQueryIsAnError(t *testing.T) {
 	for _, query := range []string{"h=(", "g=nothing", "n=x"} {
 		page := render(t, Top, query)

@@ -44,6 +44,7 @@ RACE_PACKAGES ?= ./receiver/... ./processor/... ./connector/... ./exporter/... .
 # Packages below them whose tests start no goroutine, though packages that they import have some: the ends of their paths.
 NO_RACE_PACKAGES ?= internal/metadata internal/metadatatest internal/functionmetrics internal/pathprofiles \
 	ctffilereceiver/internal/recorded flamegraphexporter/internal/d3flamegraph flamegraphexporter/internal/speedscope \
+	perfettoexporter/internal/tracefile \
 	rbkitreceiver/internal/counters rbkitreceiver/internal/life rbkitreceiver/internal/origin rbkitreceiver/internal/process \
 	rbkitreceiver/internal/profile rbkitreceiver/internal/records componentkit/logline componentkit/sharedexporter \
 	javamethods/process lttng/process lttng/sim/capture lttng/sim/usttrace receiverkit/serverhealth receiverkit/sharedreceiver

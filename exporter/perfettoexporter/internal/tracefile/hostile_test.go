@@ -30,7 +30,7 @@ func long(n int) string { return strings.Repeat("x", mib) + fmt.Sprint(n) }
 
 // Senders choose the length of every text. The writer keeps short parts of them.
 func TestLongTextsDoNotStayInMemory(t *testing.T) {
-	const count, most = 100, 8 * mib
+	const count, most = 24, 8 * mib
 	for name, add := range map[string]func(f *file, n int){
 		"services": func(f *file, n int) {
 			f.Begin(f.Process(ProcessID{Service: long(n)}, func() string { return "" }), nil, Slice{Start: 1, End: 2})

@@ -67,8 +67,9 @@ func TestPagesOfferTraceFiles(t *testing.T) {
 func slicesOfDownload(t *testing.T, path string) (n int) {
 	t.Helper()
 	testkit.Eventually(t, filepath.Base(path)+" is there", func() (bool, string) {
-		_, err := os.Stat(path)
-		return err == nil, "it is not"
+		// Chromium reserves the name with an empty file, and renames the complete one to it.
+		info, err := os.Stat(path)
+		return err == nil && info.Size() > 0, "it is not"
 	})
 	read, err := perfettofile.Open(path)
 	require.NoError(t, err)

@@ -168,15 +168,7 @@ func downloads(t *testing.T, b *browser.Browser, site string) {
 	directory := t.TempDir()
 	b.DownloadTo(t, directory)
 	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
-	await := func(pattern string) (path string) {
-		testkit.Eventually(t, pattern+" is there", func() (bool, string) {
-			found, err := filepath.Glob(filepath.Join(directory, pattern))
-			require.NoError(t, err)
-			path = strings.Join(found, " ")
-			return len(found) == 1, path
-		})
-		return path
-	}
+	await := func(pattern string) string { return browser.Downloaded(t, directory, pattern) }
 	for text, name := range map[string]string{"pprof": "profile.pb.gz", "folded stacks": "profile.folded", "file of speedscope": "profile.speedscope.json"} {
 		b.Do(t, click("a", text))
 		await(name)

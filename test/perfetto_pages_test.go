@@ -4,8 +4,6 @@
 package test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -45,7 +43,7 @@ func TestPagesOfferTraceFiles(t *testing.T) {
 	b.Screenshot(t, "trace-files")
 	b.Leave(t, chromedp.Click(chromedp.CSS("a[href^='services/']")))
 	b.Do(t, click("a", "latest trace file"))
-	assert.Equal(t, slices, slicesOfDownload(t, filepath.Join(downloaded, "spans.perfetto-trace")))
+	assert.Equal(t, slices, slicesOfDownload(t, downloaded, "spans.perfetto-trace"))
 	follow(t, b, "all trace files")
 	b.Phone(t)
 	b.Do(t, chromedp.Navigate(site))
@@ -60,18 +58,13 @@ func TestPagesOfferTraceFiles(t *testing.T) {
 	assert.Contains(t, textOf(t, b, "body"), "have arrived yet")
 	earlier := evaluate[string](t, b, `document.querySelector("a[href*='files/']").innerText`)
 	b.Do(t, click("a", earlier))
-	assert.Equal(t, slices, slicesOfDownload(t, filepath.Join(downloaded, earlier)))
+	assert.Equal(t, slices, slicesOfDownload(t, downloaded, earlier))
 }
 
 // slicesOfDownload waits for a downloaded trace file, and counts its slices.
-func slicesOfDownload(t *testing.T, path string) (n int) {
+func slicesOfDownload(t *testing.T, directory, name string) (n int) {
 	t.Helper()
-	testkit.Eventually(t, filepath.Base(path)+" is there", func() (bool, string) {
-		// Chromium reserves the name with an empty file, and renames the complete one to it.
-		info, err := os.Stat(path)
-		return err == nil && info.Size() > 0, "it is not"
-	})
-	read, err := perfettofile.Open(path)
+	read, err := perfettofile.Open(browser.Downloaded(t, directory, name))
 	require.NoError(t, err)
 	for _, s := range read.Slices {
 		if !s.Instant {

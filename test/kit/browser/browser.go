@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // patience is the time of a browser for a test's request. It is long because it costs only a
@@ -222,6 +225,24 @@ func (b *Browser) DownloadTo(t testing.TB, directory string) {
 
 // screenshots is the environment variable with the directory of pictures.
 const screenshots = "CALLBRAID_SCREENSHOTS"
+
+// Downloaded waits for a download to a directory, and returns its path. The pattern is that of filepath.Match. Chromium
+// reserves the name with an empty file, and renames the complete one to it.
+func Downloaded(t testing.TB, directory, pattern string) (path string) {
+	t.Helper()
+	testkit.Eventually(t, pattern+" is downloaded", func() (bool, string) {
+		found, err := filepath.Glob(filepath.Join(directory, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path = strings.Join(found, " "); len(found) != 1 {
+			return false, path
+		}
+		info, err := os.Stat(path)
+		return err == nil && info.Size() > 0, path + " is empty"
+	})
+	return path
+}
 
 // Screenshot saves a picture of the window in the directory of the environment variable
 // CALLBRAID_SCREENSHOTS, if it is set.

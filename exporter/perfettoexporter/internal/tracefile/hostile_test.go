@@ -276,6 +276,36 @@ func TestALaneAcceptsNoSliceBeforeManyOthers(t *testing.T) {
 	assert.Equal(t, 2, add(987, 100_002), "it is before as many as allowed")
 }
 
+// A slice is compared with a bounded number of others. Beyond it the slice is on a track of its own, though a later track has a
+// place for it.
+func TestASliceIsComparedWithABoundedNumberOfOthers(t *testing.T) {
+	for name, test := range map[string]struct {
+		overlapping uint64 // slices on each of the first two tracks
+		want        int    // tracks in the end
+	}{
+		"few":  {100, 3},
+		"many": {maxCallees/2 + 1000, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFile(t)
+			thread := f.Thread(f.process, 1, "main")
+			self := Key(0)
+			add := func(start, end uint64) int {
+				self++
+				f.Begin(f.process, thread, Slice{Name: "a", Start: start, End: end, Self: self, Parent: 1_000_000 + self})
+				return len(thread.lanes)
+			}
+			last := 100 + 20*(test.overlapping-1)
+			for at := uint64(100); at <= last; at += 20 {
+				add(at, at+10)
+				require.Equal(t, 2, add(at+5, at+15))
+			}
+			require.Equal(t, 3, add(last+7, last+20), "it overlaps the last slices of both tracks")
+			assert.Equal(t, test.want, add(107, last+6), "it overlaps all slices of both tracks, and none of the third")
+		})
+	}
+}
+
 // BenchmarkHostileOrder writes slices in the orders that need most tracks and intervals.
 func BenchmarkHostileOrder(b *testing.B) {
 	for _, count := range []uint64{5000, 20_000} {

@@ -132,7 +132,9 @@ func (l *lane) compact() {
 			joined = append(joined, in)
 		}
 	}
-	if excess := len(joined) - maxIntervalsOfLane/2; excess > 0 {
+	// With a few less the lane would compact again soon.
+	if len(joined) > maxIntervalsOfLane*3/4 {
+		excess := len(joined) - maxIntervalsOfLane/2
 		l.closed = joined[excess-1].end
 		joined = append(joined[:0], joined[excess:]...)
 	}

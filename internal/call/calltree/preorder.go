@@ -43,3 +43,16 @@ func PreOrder[N any](nodes []N, order []int32, parent func(*N) *int32) []N {
 	}
 	return out
 }
+
+// Depths returns for each node the number of nodes from the top to it, itself included. In nodes, parents are before their
+// children.
+func Depths[N any](nodes []N, parent func(*N) *int32) []int32 {
+	depths := make([]int32, len(nodes))
+	for i := range nodes {
+		depths[i] = 1
+		if above := *parent(&nodes[i]); above >= 0 {
+			depths[i] += depths[above]
+		}
+	}
+	return depths
+}

@@ -239,12 +239,5 @@ func Weights(nodes []Node, value func(*Node) float64) []float64 {
 
 // Depths returns for each node the number of nodes from the top to it, itself included.
 func Depths(nodes []Node) []int32 {
-	depths := make([]int32, len(nodes))
-	for i := range nodes {
-		depths[i] = 1
-		if parent := nodes[i].Parent; parent >= 0 {
-			depths[i] += depths[parent]
-		}
-	}
-	return depths
+	return calltree.Depths(nodes, func(n *Node) *int32 { return &n.Parent })
 }

@@ -117,14 +117,7 @@ func (r *reduction) restFor(n *calltree.Node) int32 {
 
 // depthsOf returns for each node the number of frames of its stack.
 func depthsOf(nodes []calltree.Node) []int32 {
-	depths := make([]int32, len(nodes))
-	for i := range nodes {
-		depths[i] = 1
-		if parent := nodes[i].Parent; parent >= 0 {
-			depths[i] += depths[parent]
-		}
-	}
-	return depths
+	return calltree.Depths(nodes, func(n *calltree.Node) *int32 { return &n.Parent })
 }
 
 // preOrder sorts nodes, whose parents are before their children, into pre-order. Siblings keep their order.

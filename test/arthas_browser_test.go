@@ -39,7 +39,7 @@ service:
 	// send fills the form of a command, and returns the text of the next page.
 	send := func(command string, arguments ...string) string {
 		form := fmt.Sprintf("form.command:has(button[value=%s]) ", command)
-		b.Do(t, chromedp.Navigate(client.Endpoint+"/agents/"+id))
+		b.Open(t, client.Endpoint+"/agents/"+id)
 		for _, argument := range arguments {
 			name, value, _ := strings.Cut(argument, "=")
 			b.Do(t, chromedp.SendKeys(chromedp.CSS(form+fmt.Sprintf("input[name='argument.%s']", name)), value))
@@ -48,7 +48,7 @@ service:
 		return textOf(t, b, "body")
 	}
 
-	b.Do(t, chromedp.Navigate(client.Endpoint))
+	b.Open(t, client.Endpoint)
 	for _, want := range []string{id, "arthas", "shop", server.endpoint, "connected"} {
 		assert.Contains(t, textOf(t, b, "body"), want)
 	}
@@ -70,7 +70,7 @@ service:
 
 	const trees = 5
 	c.AwaitMetric(t, trees, spansFolded)
-	b.Do(t, chromedp.Navigate("http://"+pages))
+	b.Open(t, "http://"+pages)
 	follow(t, b, "shop")
 	assert.Contains(t, textOf(t, b, "table"), "Service1.operation1")
 	follow(t, b, "Flame graph")

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/callbraid/callbraid/test/kit/browser"
-	"github.com/chromedp/chromedp"
 )
 
 // checkPages checks Prometheus' own pages, which Debian's package has, as a table and as a graph.
@@ -21,7 +20,7 @@ func (n *numbers) checkPages(t *testing.T) {
 	const expression = "topk(10, sum by (code_function_name) (last_over_time(code_function_calls_total[1h])))"
 	show := func(tab string) {
 		query := url.Values{"g0.expr": {expression}, "g0.tab": {tab}, "g0.range_input": {"5m"}}
-		b.Do(t, chromedp.Navigate(n.URL()+"/graph?"+query.Encode()))
+		b.Open(t, n.URL()+"/graph?"+query.Encode())
 	}
 	show("1")
 	awaitScript(t, b, "the method that is called most", `[...document.querySelectorAll("tr")].some(row => row.innerText.includes("demo.Loop.hash") && row.innerText.includes("10944"))`)

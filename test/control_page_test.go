@@ -71,7 +71,7 @@ func TestThePageOfAgentsKeepsItselfCurrent(t *testing.T) {
 	b := browser.Start(t)
 	endpoint := testkit.Address(t)
 	c, client := startControlled(t, "allow_disruptive: true", controlledPipeline(endpoint, "service_name: shop, agent: {heartbeat_interval: 100ms}", "", "nop: {}"))
-	b.Do(t, chromedp.Navigate(client.Endpoint))
+	b.Open(t, client.Endpoint)
 	assert.Contains(t, textOf(t, b, "body"), "No agent is connected")
 	markPage(t, b)
 	agent, results := runAgent(t, endpoint, 1000)
@@ -130,7 +130,8 @@ func TestAnIdlePageOfAgentsIsSeldomRequested(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
 	_, client := startControlled(t, "", controlledPipeline(testkit.Address(t), "", "", "nop: {}"))
-	b.Do(t, chromedp.Navigate(client.Endpoint), chromedp.Evaluate[chromedp.Void](`window.since = performance.now()`))
+	b.Open(t, client.Endpoint)
+	b.Do(t, chromedp.Evaluate[chromedp.Void](`window.since = performance.now()`))
 	awaitScript(t, b, "half a minute is over", `performance.now() > window.since + 30000`)
 	answers := evaluate[[]float64](t, b, `performance.getEntriesByType("resource").filter(e => e.initiatorType == "fetch").map(e => e.responseStatus)`)
 	assert.GreaterOrEqual(t, len(answers), 4)
@@ -148,7 +149,7 @@ func TestACommandThatPausesAProgramAsksFirst(t *testing.T) {
 	c, client := startControlled(t, "allow_disruptive: true", controlledPipeline(endpoint, "service_name: shop, agent: {heartbeat_interval: 100ms}", "", "nop: {}"))
 	_, results := runAgent(t, endpoint, 1000)
 	id := awaitAgents(t, client, 1)[0].ID
-	b.Do(t, chromedp.Navigate(client.Endpoint+"/agents/"+id))
+	b.Open(t, client.Endpoint+"/agents/"+id)
 	awaitButtons(t, b, "suspend pause stop")
 	red := evaluate[[]string](t, b, `Array.from(document.querySelectorAll("button.stops")).map(e => e.value)`)
 	assert.Equal(t, []string{"pause", "stop"}, red)
@@ -188,7 +189,7 @@ service:
   pipelines: {logs: {receivers: [arthas], exporters: [nop]}, metrics: {receivers: [arthas], exporters: [nop]}}
 `, server.url()))
 	id := awaitAgents(t, client, 1)[0].ID
-	b.Do(t, chromedp.Navigate(client.Endpoint))
+	b.Open(t, client.Endpoint)
 	awaitScript(t, b, "it is connected", `document.querySelector(".state").innerText == "connected"`)
 	follow(t, b, "watch …")
 	assert.True(t, strings.HasSuffix(evaluate[string](t, b, `document.URL`), "/agents/"+id+"#command-watch"))
@@ -220,14 +221,14 @@ func TestThePagesOfAgentsFitAPhone(t *testing.T) {
 	_, results := runAgent(t, endpoint, 1000)
 	id := awaitAgents(t, client, 1)[0].ID
 	for _, path := range []string{"", "/agents/" + id} {
-		b.Do(t, chromedp.Navigate(client.Endpoint+path))
+		b.Open(t, client.Endpoint+path)
 		awaitButtons(t, b, "suspend pause stop")
 		assert.Empty(t, evaluate[string](t, b, tooWide), path)
 		small := evaluate[[]string](t, b, `Array.from(document.querySelectorAll("button")).filter(e => e.offsetHeight < 32).map(e => e.value)`)
 		assert.Empty(t, small, "a finger needs larger buttons")
 		b.Screenshot(t, "agents-phone"+strings.ReplaceAll(path, "/", "-")[:min(len(path), 7)])
 	}
-	b.Do(t, chromedp.Navigate(client.Endpoint))
+	b.Open(t, client.Endpoint)
 	awaitButtons(t, b, "suspend pause stop")
 	awaitCurrent(t, b)
 	b.Picture(t, "agents-phone")
@@ -246,7 +247,7 @@ func TestAPageOfManyAgentsKeepsItsRows(t *testing.T) {
 	c, client := startControlled(t, "", controlledReceiver("lttng_jul", fmt.Sprintf("endpoint: %q, port_files: [], list_interval: 1h", endpoint)))
 	playAgents(t, endpoint, 50, 2)
 	awaitAgents(t, client, 50)
-	b.Do(t, chromedp.Navigate(client.Endpoint))
+	b.Open(t, client.Endpoint)
 	ids := evaluate[[]string](t, b, `Array.from(document.querySelectorAll("tbody tr[id]"), e => { e.old = true; return e.id })`)
 	require.Len(t, ids, 50)
 	playAgents(t, endpoint, 50, 2)

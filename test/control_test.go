@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -348,7 +347,7 @@ func TestAnAgentGetsCommandsFromABrowser(t *testing.T) {
 	id := awaitAgents(t, client, 1)[0].ID
 	site := client.Endpoint
 
-	b.Do(t, chromedp.Navigate(site))
+	b.Open(t, site)
 	page := textOf(t, b, "body")
 	for _, want := range []string{id, "bytefrog", evil} {
 		assert.Contains(t, page, want)
@@ -373,7 +372,7 @@ func TestAnAgentGetsCommandsFromABrowser(t *testing.T) {
 			site, id, site+"/agents/"+id+"/commands")
 	}))
 	defer other.Close()
-	b.Do(t, chromedp.Navigate(strings.Replace(other.URL, "127.0.0.1", "localhost", 1)))
+	b.Open(t, strings.Replace(other.URL, "127.0.0.1", "localhost", 1))
 	awaitScript(t, b, "the script has tried", `document.querySelector("#done").textContent == "tried"`)
 	b.Leave(t, click("button", "win"))
 	assert.Contains(t, textOf(t, b, "body"), "another site")

@@ -66,7 +66,7 @@ func sendSmallTrees(t *testing.T, otlp string) {
 // compare fills in the form of the page that compares.
 func compare(t *testing.T, b *browser.Browser, site, before, after, by, scale string) {
 	t.Helper()
-	b.Do(t, chromedp.Navigate(site+"/compare"))
+	b.Open(t, site+"/compare")
 	for name, value := range map[string]string{"before": before, "after": after, "by": by, "scale": scale} {
 		b.Do(t, chromedp.SetValue(chromedp.CSS(fmt.Sprintf("select[name=%s]", name)), value))
 	}
@@ -180,7 +180,7 @@ func callsOfServices(t *testing.T, b *browser.Browser) map[string]string {
 
 // resetsAll resets all services, which then begin again.
 func resetsAll(t *testing.T, b *browser.Browser, c *kit.Collector, site, otlp string) {
-	b.Do(t, chromedp.Navigate(site))
+	b.Open(t, site)
 	assert.Equal(t, map[string]string{"shop@1.2": "30", "shop@1.3": "60", "clock": "5", "com.example.Cart.add": "3"}, callsOfServices(t, b))
 	b.Leave(t, click("button", "Reset all services"))
 	assert.Equal(t, site+"/", evaluate[string](t, b, `document.URL`))
@@ -188,6 +188,6 @@ func resetsAll(t *testing.T, b *browser.Browser, c *kit.Collector, site, otlp st
 	before := c.Metric(t, spansFolded)
 	require.NoError(t, kit.SendOTLP(otlp, versionOfShop("1.3", 2, time.Millisecond, 103)))
 	c.AwaitMetric(t, before+6, spansFolded)
-	b.Do(t, chromedp.Navigate(site))
+	b.Open(t, site)
 	assert.Equal(t, map[string]string{"shop@1.2": "0", "shop@1.3": "6", "clock": "0", "com.example.Cart.add": "0"}, callsOfServices(t, b))
 }

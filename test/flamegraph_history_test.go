@@ -17,7 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -189,11 +188,11 @@ func TestCallTreesSurviveARestart(t *testing.T) {
 	s.requireCalls(t, 42)
 
 	// A person finds the hour on the page, and its flame graph.
-	b.Do(t, chromedp.Navigate(s.site))
+	b.Open(t, s.site)
 	follow(t, b, "shop")
 	assert.Contains(t, textOf(t, b, "body"), "Hours and days")
 	b.Screenshot(t, "hours-and-days")
-	b.Do(t, chromedp.Navigate(s.site+hours[0]))
+	b.Open(t, s.site+hours[0])
 	text := textOf(t, b, "body")
 	assert.Regexp(t, `20\d\d-\d\d-\d\d \d\d:00 to \d\d:00 UTC: 2 call paths`, text)
 	assert.Contains(t, text, "work")

@@ -90,12 +90,12 @@ func looksAtTheFlameGraph(t *testing.T, b *browser.Browser) {
 		{"hide a function", hidesAFunction},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b.Do(t, chromedp.Navigate(address))
+			b.Open(t, address)
 			awaitPicture(t, b)
 			test.run(t, b)
 		})
 	}
-	b.Do(t, chromedp.Navigate(address))
+	b.Open(t, address)
 	awaitPicture(t, b)
 }
 
@@ -316,7 +316,7 @@ func TestAFlameGraphInABrowserSaysWhatItLacks(t *testing.T) {
 	orphan.SetName("Late.call")
 	require.NoError(t, kit.SendOTLP(otlp, traces))
 	c.AwaitMetric(t, 3, spansFolded)
-	b.Do(t, chromedp.Navigate("http://"+pages+"/services/com.example.Cart.add/ui/flamegraph"))
+	b.Open(t, "http://"+pages+"/services/com.example.Cart.add/ui/flamegraph")
 	awaitPicture(t, b)
 	missing := textOf(t, b, "#missing")
 	assert.Contains(t, missing, "could not instrument some classes: 2 (com.example.<b>Order</b>, …)")

@@ -46,7 +46,7 @@ func TestTheFlameGraphOfAMavenBuild(t *testing.T) {
 	c.AwaitMetric(t, mavenSpans, spansFolded)
 	site := "http://" + pages
 
-	b.Do(t, chromedp.Navigate(site))
+	b.Open(t, site)
 	start := textOf(t, b, "body")
 	for _, want := range []string{"maven", figures.Count(mavenSpans), "flame graph"} {
 		assert.Contains(t, start, want)
@@ -112,7 +112,7 @@ func click(element, text string) chromedp.Action[chromedp.Void] {
 }
 
 func hides(t *testing.T, b *browser.Browser, site string) {
-	b.Do(t, chromedp.Navigate(site+"/services/maven/ui/top"))
+	b.Open(t, site+"/services/maven/ui/top")
 	for _, id := range []string{"graphbtn", "list", "disasm", "config"} {
 		assert.True(t, evaluate[bool](t, b, fmt.Sprintf(`getComputedStyle(document.getElementById(%q)).display == 'none'`, id)), id)
 	}
@@ -124,7 +124,7 @@ func hides(t *testing.T, b *browser.Browser, site string) {
 func listsFunctions(t *testing.T, b *browser.Browser, site string) {
 	flat, cum := pathsOf(t, "maven").byFunction()
 	for i, sampleType := range sampleTypes {
-		b.Do(t, chromedp.Navigate(site+"/services/maven/ui/top?si="+sampleType))
+		b.Open(t, site+"/services/maven/ui/top?si="+sampleType)
 		rows := evaluate[[][]string](t, b, `Array.from(document.querySelectorAll('#rows tr')).map(r => Array.from(r.children).map(c => c.innerText))`)
 		require.Greater(t, len(rows), 20, sampleType)
 		least := int64(math.MaxInt64)
@@ -160,14 +160,14 @@ func assertShows(t *testing.T, value int64, text, what string) {
 }
 
 func peeks(t *testing.T, b *browser.Browser, site string) {
-	b.Do(t, chromedp.Navigate(site+"/services/maven/ui/peek?f=DefaultMaven"))
+	b.Open(t, site+"/services/maven/ui/peek?f=DefaultMaven")
 	assert.Contains(t, textOf(t, b, "#content"), "PlexusContainer")
 }
 
 func downloads(t *testing.T, b *browser.Browser, site string) {
 	directory := t.TempDir()
 	b.DownloadTo(t, directory)
-	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
+	b.Open(t, site+"/services/maven/")
 	await := func(pattern string) string { return browser.Downloaded(t, directory, pattern) }
 	for text, name := range map[string]string{"pprof": "profile.pb.gz", "folded stacks": "profile.folded", "file of speedscope": "profile.speedscope.json"} {
 		b.Do(t, click("a", text))
@@ -227,7 +227,8 @@ func TestGoldenFilesOfTreeFormatsAreValid(t *testing.T) {
 
 // collectsAWindow has a window collected while other programs run.
 func collectsAWindow(t *testing.T, b *browser.Browser, site, endpoint string) {
-	b.Do(t, chromedp.Navigate(site+"/services/maven/"), chromedp.SetValue(chromedp.CSS("select[name=seconds]"), "5"))
+	b.Open(t, site+"/services/maven/")
+	b.Do(t, chromedp.SetValue(chromedp.CSS("select[name=seconds]"), "5"))
 	// Programs run one after the other at their own speed until the window is complete, so some of their calls are in it.
 	complete, played := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -249,9 +250,9 @@ func collectsAWindow(t *testing.T, b *browser.Browser, site, endpoint string) {
 	follow(t, b, "speedscope")
 	awaitProfile(t, b)
 	assert.Contains(t, strings.ToLower(evaluate[string](t, b, `document.URL`)), "windows%2f1%2f")
-	b.Do(t, chromedp.Navigate(site+"/windows/1/"))
+	b.Open(t, site+"/windows/1/")
 	t.Run("compare", func(t *testing.T) { comparesTheWindow(t, b, site) })
-	b.Do(t, chromedp.Navigate(site+"/windows/1/"))
+	b.Open(t, site+"/windows/1/")
 	follow(t, b, "the service")
 	assert.Regexp(t, `\b5(\.\d+)?s from`, textOf(t, b, "body"))
 }
@@ -272,7 +273,7 @@ func functionsInSpeedscope(t testing.TB, b *browser.Browser) string {
 }
 
 func showsTheTreeInSpeedscope(t *testing.T, b *browser.Browser, site string) {
-	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
+	b.Open(t, site+"/services/maven/")
 	follow(t, b, "speedscope")
 	awaitProfile(t, b)
 	assert.Equal(t, "maven - speedscope", evaluate[string](t, b, `document.title`))
@@ -282,7 +283,7 @@ func showsTheTreeInSpeedscope(t *testing.T, b *browser.Browser, site string) {
 }
 
 func showsATraceInSpeedscope(t *testing.T, b *browser.Browser, site string) {
-	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
+	b.Open(t, site+"/services/maven/")
 	b.Do(t, chromedp.Evaluate[chromedp.Void](`{
 		const links = Array.from(document.querySelectorAll('td a[href*="speedscope/"]'));
 		const spans = a => parseInt(a.closest('tr').children[1].innerText);
@@ -324,17 +325,17 @@ func comparesTheWindow(t *testing.T, b *browser.Browser, site string) {
 	follow(t, b, "show all")
 	assert.Equal(t, all, evaluate[int](t, b, frames))
 
-	b.Do(t, chromedp.Navigate(shown))
+	b.Open(t, shown)
 	assert.Equal(t, all, evaluate[int](t, b, frames), "the address alone shows the same")
 	b.Phone(t)
-	b.Do(t, chromedp.Navigate(shown))
+	b.Open(t, shown)
 	assert.Empty(t, evaluate[string](t, b, tooWide), "nothing is wider than a phone")
 	b.Screenshot(t, "compare-phone")
 	for _, path := range []string{"/", "/services/maven/", "/windows/1/"} {
-		b.Do(t, chromedp.Navigate(site+path))
+		b.Open(t, site+path)
 		assert.Empty(t, evaluate[string](t, b, tooWide), path)
 	}
-	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
+	b.Open(t, site+"/services/maven/")
 	b.Picture(t, "service-phone")
 	b.Desktop(t)
 }
@@ -345,7 +346,7 @@ const tooWide = `document.documentElement.scrollWidth <= document.documentElemen
 	e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(e => e.outerHTML.slice(0, 200)).join('\n') || 'something'`
 
 func resets(t *testing.T, b *browser.Browser, site string) {
-	b.Do(t, chromedp.Navigate(site+"/services/maven/"))
+	b.Open(t, site+"/services/maven/")
 	b.Leave(t, click("button", "Reset this service"))
 	assert.Equal(t, site+"/", evaluate[string](t, b, `document.URL`))
 	assert.NotContains(t, textOf(t, b, "body"), figures.Count(mavenSpans))
@@ -372,13 +373,14 @@ func TestHostileNamesAreTextInABrowser(t *testing.T) {
 		require.NoError(t, kit.SendOTLP(otlp, named(name, byte(i+1))))
 	}
 	c.AwaitMetric(t, float64(2*len(hostileNames)), spansFolded)
-	b.Do(t, chromedp.Navigate(site))
+	b.Open(t, site)
 	start := textOf(t, b, "body")
 	for _, name := range hostileNames {
 		assert.Contains(t, start, name)
 	}
 	for i, name := range hostileNames {
-		b.Do(t, chromedp.Navigate(site), chromedp.Evaluate[chromedp.Void](fmt.Sprintf(
+		b.Open(t, site)
+		b.Do(t, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(
 			`Array.from(document.querySelectorAll('td.name a')).find(a => a.innerText == %q).id = 'service'`, name)))
 		b.Leave(t, chromedp.Click(chromedp.CSS("#service")))
 		assert.Contains(t, textOf(t, b, "h1"), name)
@@ -387,11 +389,11 @@ func TestHostileNamesAreTextInABrowser(t *testing.T) {
 		showsAsText(t, b, name)
 		b.Screenshot(t, fmt.Sprintf("hostile-%d", i))
 		address := evaluate[string](t, b, `location.origin + location.pathname`)
-		b.Do(t, chromedp.Navigate(strings.Replace(address, "ui/flamegraph", "ui/top", 1)))
+		b.Open(t, strings.Replace(address, "ui/flamegraph", "ui/top", 1))
 		assert.Contains(t, textOf(t, b, "#rows"), name)
-		b.Do(t, chromedp.Navigate(strings.Replace(address, "ui/flamegraph", "ui/peek", 1)))
+		b.Open(t, strings.Replace(address, "ui/flamegraph", "ui/peek", 1))
 		assert.Contains(t, textOf(t, b, "#content"), name)
-		b.Do(t, chromedp.Navigate(strings.Replace(address, "ui/flamegraph", "", 1)))
+		b.Open(t, strings.Replace(address, "ui/flamegraph", "", 1))
 		follow(t, b, "speedscope")
 		awaitProfile(t, b)
 		assert.Equal(t, name+" - speedscope", evaluate[string](t, b, `document.title`))

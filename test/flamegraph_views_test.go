@@ -74,7 +74,7 @@ func queryOf(t *testing.T, b *browser.Browser, name string) string {
 
 // sortsAndRefinesTop sorts the list of functions, lists another value, and leaves a function out.
 func sortsAndRefinesTop(t *testing.T, b *browser.Browser, site string) {
-	b.Do(t, chromedp.Navigate(site+"/services/shop@1.2/ui/top?si=time"))
+	b.Open(t, site+"/services/shop@1.2/ui/top?si=time")
 	const reserve, list, order = "40ms 40ms Stock.reserve", "30ms 30ms Cart.list", "20ms 90ms Checkout.order"
 	assert.Equal(t, []string{reserve, list, order}, topRows(t, b), "the largest first")
 	for _, sorted := range []struct {
@@ -110,7 +110,7 @@ func sortsAndRefinesTop(t *testing.T, b *browser.Browser, site string) {
 	assert.Empty(t, queryOf(t, b, "h"))
 	assert.Len(t, topRows(t, b), 3)
 
-	b.Do(t, chromedp.Navigate(site+"/services/shop@1.2/ui/top?h=.*"))
+	b.Open(t, site+"/services/shop@1.2/ui/top?h=.*")
 	assert.Empty(t, topRows(t, b), "all are hidden")
 	choose(t, b, "#refine", "#refine .submenu a:last-child")
 	assert.Len(t, topRows(t, b), 3, "the menu still works")
@@ -118,7 +118,7 @@ func sortsAndRefinesTop(t *testing.T, b *browser.Browser, site string) {
 
 // searchesInPeek goes from the list to callers and callees, and searches there.
 func searchesInPeek(t *testing.T, b *browser.Browser, site string) {
-	b.Do(t, chromedp.Navigate(site+"/services/shop@1.2/ui/top"))
+	b.Open(t, site+"/services/shop@1.2/ui/top")
 	choose(t, b, "#view", "#peek")
 	for _, function := range []string{"Checkout.order", "Stock.reserve", "Cart.list"} {
 		assert.Contains(t, textOf(t, b, "#content"), function)
@@ -145,7 +145,7 @@ func fitAPhoneInTheDark(t *testing.T, b *browser.Browser, site string) {
 	b.Prefer(t, "dark")
 	defer b.Prefer(t, "light")
 	for _, list := range []string{"top", "peek"} {
-		b.Do(t, chromedp.Navigate(site+"/services/shop@1.2/ui/"+list))
+		b.Open(t, site+"/services/shop@1.2/ui/"+list)
 		assert.Empty(t, evaluate[string](t, b, tooWide), "nothing of %s is wider than a phone", list)
 		assert.EqualValues(t, browser.PhoneWidth, evaluate[int](t, b, `document.documentElement.clientWidth`), list)
 		assert.True(t, evaluate[bool](t, b, `document.getElementById('search').offsetWidth > 200`), "the search of %s is there", list)
@@ -159,7 +159,7 @@ func fitAPhoneInTheDark(t *testing.T, b *browser.Browser, site string) {
 // showsViewsInSpeedscope shows a trace in the order of time, in which functions are called by turns, and sorted by size, where the
 // calls of each are one frame. The script notes all texts that speedscope draws in its canvas, with their places.
 func showsViewsInSpeedscope(t *testing.T, b *browser.Browser, site string) {
-	b.Do(t, chromedp.Navigate(site+"/services/clock/"))
+	b.Open(t, site+"/services/clock/")
 	b.Leave(t, chromedp.Click(chromedp.CSS(`td a[href*="speedscope/"]`)))
 	awaitProfile(t, b)
 	b.Do(t, chromedp.Evaluate[chromedp.Void](`{

@@ -38,7 +38,7 @@ func TestPagesOfferTraceFiles(t *testing.T) {
 	})
 
 	b.DownloadTo(t, downloaded)
-	b.Do(t, chromedp.Navigate(site))
+	b.Open(t, site)
 	assert.Contains(t, textOf(t, b, "body"), "Trace files")
 	b.Screenshot(t, "trace-files")
 	b.Leave(t, chromedp.Click(chromedp.CSS("a[href^='services/']")))
@@ -46,7 +46,7 @@ func TestPagesOfferTraceFiles(t *testing.T) {
 	assert.Equal(t, slices, slicesOfDownload(t, downloaded, "spans.perfetto-trace"))
 	follow(t, b, "all trace files")
 	b.Phone(t)
-	b.Do(t, chromedp.Navigate(site))
+	b.Open(t, site)
 	assert.Empty(t, evaluate[string](t, b, tooWide), "nothing is wider than a phone")
 	b.Screenshot(t, "trace-files-phone")
 	b.Desktop(t)
@@ -54,7 +54,7 @@ func TestPagesOfferTraceFiles(t *testing.T) {
 	c.Stop(t)
 
 	_, _, site = start()
-	b.Do(t, chromedp.Navigate(site))
+	b.Open(t, site)
 	assert.Contains(t, textOf(t, b, "body"), "have arrived yet")
 	earlier := evaluate[string](t, b, `document.querySelector("a[href*='files/']").innerText`)
 	b.Do(t, click("a", earlier))

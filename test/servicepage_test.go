@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/load"
 	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
 	"github.com/callbraid/callbraid/test/kit"
 	"github.com/callbraid/callbraid/test/kit/browser"
 )
@@ -39,7 +40,7 @@ func TestThePageOfAServiceAnswersTheFirstQuestions(t *testing.T) {
 	pages, endpoint := testkit.Address(t), testkit.Address(t)
 	c := kit.Start(t, pipeline(endpoint, "service_name: shop, agent: {heartbeat_interval: 100ms}", "", fmt.Sprintf("flame_graph: {endpoint: %q}", pages)))
 	site := "http://" + pages
-	b.Do(t, chromedp.Navigate(site))
+	b.Open(t, site)
 	assert.Contains(t, textOf(t, b, "body"), "have arrived yet")
 	markPage(t, b)
 	program, err := load.New(load.Options{Rate: 1000, Exceptions: 0.05})
@@ -82,12 +83,12 @@ func TestThePageOfAServiceAnswersTheFirstQuestions(t *testing.T) {
 			b.Phone(t)
 		}
 		for _, path := range []string{"/", "/services/shop/", "/windows/1/", "/compare?before=services/shop/&after=windows/1/"} {
-			b.Do(t, chromedp.Navigate(site+path))
+			b.Open(t, site+path)
 			assert.Empty(t, evaluate[string](t, b, cutOff), "%s, on a phone: %t", path, phone)
 			assert.Empty(t, evaluate[string](t, b, tooWide), "%s, on a phone: %t", path, phone)
 		}
 	}
-	b.Do(t, chromedp.Navigate(site+"/services/shop/"))
+	b.Open(t, site+"/services/shop/")
 	measured()
 	b.Screenshot(t, "service-phone-now")
 	agent.Stop()
@@ -137,7 +138,7 @@ service: {pipelines: {traces: {receivers: [otlp], exporters: [flame_graph]}}}
 `, otlp, pages))
 	require.NoError(t, kit.SendOTLP(otlp, ordersOfShop(500, 4*time.Millisecond, 1)))
 	c.AwaitMetric(t, 1500, spansFolded)
-	b.Do(t, chromedp.Navigate("http://"+pages+"/services/shop/"))
+	b.Open(t, "http://"+pages+"/services/shop/")
 	awaitScript(t, b, "it measures", `!document.querySelector("#now .wait").hidden`)
 	seed := uint16(2)
 	testkit.Eventually(t, "slow calls arrive in the ten seconds", func() (bool, string) {
@@ -160,8 +161,9 @@ func TestThePageOfAServiceWorksWithoutAScript(t *testing.T) {
 	pages, endpoint := testkit.Address(t), testkit.Address(t)
 	c := kit.Start(t, pipeline(endpoint, "service_name: shop", "", fmt.Sprintf("flame_graph: {endpoint: %q}", pages)))
 	agent{endpoint: endpoint, capture: "shop"}.complete(t)
+	c.AwaitMetric(t, float64(len(reference.Spans(openCapture(t, "shop"), defaultRules).Spans)), spansFolded)
 	b.WithoutScripts(t)
-	b.Do(t, chromedp.Navigate("http://"+pages+"/services/shop/"))
+	b.Open(t, "http://"+pages+"/services/shop/")
 	b.Leave(t, chromedp.Click(chromedp.CSS("#now button")))
 	assert.Contains(t, textOf(t, b, "body"), "No call ended in the 10s until")
 	follow(t, b, "the service")

@@ -5,7 +5,7 @@ package browser
 
 import (
 	"context"
-	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -160,23 +160,22 @@ func Get[T any](t testing.TB, b *Browser, action chromedp.Action[T]) T {
 	return result
 }
 
-// attempts is how often Leave does its action. In rare runs a click led to nothing, probably because the page still changed.
-const attempts = 3
+// Open loads a page, of which the status must not be that of an error.
+func (b *Browser) Open(t testing.TB, url string) {
+	t.Helper()
+	response := Get(t, b, chromedp.NavigateResponse(url))
+	if response != nil && response.Status >= http.StatusBadRequest { // nil for another part of the same page
+		t.Fatalf("the browser: expected a page at %s, got status %d", url, response.Status)
+	}
+}
 
 // Leave does an action that leads to another page, and waits until that page is loaded.
 func (b *Browser) Leave(t testing.TB, action chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	for n := 1; ; n++ {
-		ctx, cancel := context.WithTimeout(b.ctx, patience/attempts)
-		_, err := chromedp.RunResponse(ctx, action)
-		cancel()
-		if err == nil {
-			return
-		}
-		if n == attempts || !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("the browser: %v", err)
-		}
-		t.Logf("the browser has not left the page within %v: it tries again", patience/attempts)
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.RunResponse(ctx, action); err != nil {
+		t.Fatalf("the browser: %v", err)
 	}
 }
 

@@ -89,10 +89,10 @@ export GOFLAGS := $(filter-out $(COMPILE),$(shell $(GO) env GOFLAGS)) $(COMPILE)
 # `make lint` vets, with all that go vet knows.
 TEST := $(GO) test -vet=off
 # The number of packages that are tested at the same time, and of parallel tests in each: most of the time, they wait.
-AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 4)
 # The number of end-to-end tests that run at the same time, if they call t.Parallel: most of the time, they wait. Tests that
 # flood a collector do not call it, and packages run one after the other: beside a flood, honest clients would wait too long.
-E2E_AT_ONCE ?= 6
+E2E_AT_ONCE ?= 9
 
 # The race detector needs a C compiler. At the end of each package it waits for accesses of goroutines that still run: a second
 # by default. Tests leave none, so a tenth of that is enough.
@@ -157,8 +157,17 @@ small: $(SMALL) ## Build bin/otelcol-callbraid-small, the distribution with few 
 .PHONY: backends
 backends: $(BACKENDS)/all-in-one $(BACKENDS)/jaeger ## Build Jaeger 1 and 2, which end-to-end tests query (minutes, the first time)
 
+# While tests of packages wait, the distributions are built for the end-to-end tests.
 .PHONY: test
-test: unit-test e2e-test ## Run all tests: units first, then the built distribution from end to end
+test: ## Run all tests: units first, then the built distribution from end to end
+	@$(MAKE) --no-print-directory -j2 unit-test build-beside
+	@$(MAKE) --no-print-directory e2e-test
+
+# The lowest priority: tests have bounds of time. go list compiles the end-to-end tests.
+.PHONY: build-beside
+build-beside:
+	@nice -n 19 $(MAKE) --no-print-directory build gateway
+	@cd test && nice -n 19 $(GO) list -test -export ./... > /dev/null
 
 # Tests of internal/tools read files outside of their module: go would not notice that these have changed.
 .PHONY: unit-test
@@ -171,7 +180,7 @@ unit-test: $(WORK) ## Run only the tests of the packages, those with several gor
 	@$(call step,unit tests of concurrent packages $(if $(HAVE_CC),with,WITHOUT) the race detector$(if $(HAVE_CC),,: install gcc to have it)); \
 	GOWORK=$(WORK) $(RACE) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(race)) ./cmd/...; $(took)
 	@$(call step,unit tests of decoders where int has 32 bits$(if $(RUNS_386),,: skipped since this machine runs no programs of 386)); \
-	$(if $(RUNS_386),GOARCH=386 $(TEST) -timeout 10m $(NARROW_PACKAGES)); $(took)
+	$(if $(RUNS_386),GOARCH=386 $(TEST) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $(NARROW_PACKAGES)); $(took)
 
 .PHONY: e2e-test
 e2e-test: build gateway ## Run only the end-to-end tests, against the built distributions (E2E_ONLY=Greys)

@@ -27,7 +27,7 @@ import (
 
 // patience is the time of a browser for a test's request. It is long because it costs only a
 // failing test.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // The size of the window.
 const (

@@ -25,9 +25,6 @@ const (
 	V2 Version = "jaeger"
 )
 
-// Versions are all of them.
-func Versions() []Version { return []Version{V1, V2} }
-
 // arguments let it listen on loopback only: on one address for OTLP over gRPC, on another for the
 // query API, and on its other ports.
 func (v Version) arguments(t testing.TB, otlp, query string) []string {

@@ -206,30 +206,35 @@ func TestTheConfigurationForJaegerAndPrometheusHasPortsBesideThoseOfJaeger(t *te
 	}
 }
 
-func TestJaegerAndPrometheusHaveTheDataOfEveryTracer(t *testing.T) {
+func TestJaeger1HasTheDataOfEveryTracer(t *testing.T) {
 	t.Parallel()
-	for _, version := range jaeger.Versions() {
-		t.Run(string(version), func(t *testing.T) {
-			t.Parallel()
-			b := startBackends(t, version, "2s")
-			numbers := &numbers{prometheus.Start(t, b.metrics), b.collector}
-			own := prometheus.Start(t, strings.TrimSuffix(strings.TrimPrefix(b.collector.MetricsURL(), "http://"), "/metrics"))
-			lives := b.play(t, numbers)
-			// Once is enough: which Jaeger it is doesn't matter to Prometheus.
-			if version == jaeger.V2 {
-				t.Run("metrics", func(t *testing.T) { numbers.check(t, lives) })
-				t.Run("calls of methods", numbers.checkCalls)
-				t.Run("dashboards", func(t *testing.T) { dashboard.Check(t, "../packaging/grafana", numbers.Server, own) })
-				t.Run("pages", numbers.checkPages)
-			}
-			sent := b.awaitSent(t)
-			b.collector.Stop(t)
-			spans := allOf(t, b.jaeger, sent)
-			t.Run("spans", func(t *testing.T) { spans.check(t, lives) })
-			t.Run("exemplars", func(t *testing.T) { numbers.checkExemplars(t, spans) })
-			assert.NotContains(t, strings.ToLower(b.collector.Log()), "panic")
-		})
+	haveDataOfEveryTracer(t, jaeger.V1)
+}
+
+func TestJaeger2AndPrometheusHaveTheDataOfEveryTracer(t *testing.T) {
+	t.Parallel()
+	haveDataOfEveryTracer(t, jaeger.V2)
+}
+
+func haveDataOfEveryTracer(t *testing.T, version jaeger.Version) {
+	t.Helper()
+	b := startBackends(t, version, "2s")
+	numbers := &numbers{prometheus.Start(t, b.metrics), b.collector}
+	own := prometheus.Start(t, strings.TrimSuffix(strings.TrimPrefix(b.collector.MetricsURL(), "http://"), "/metrics"))
+	lives := b.play(t, numbers)
+	// Once is enough: which Jaeger it is doesn't matter to Prometheus.
+	if version == jaeger.V2 {
+		t.Run("metrics", func(t *testing.T) { numbers.check(t, lives) })
+		t.Run("calls of methods", numbers.checkCalls)
+		t.Run("dashboards", func(t *testing.T) { dashboard.Check(t, "../packaging/grafana", numbers.Server, own) })
+		t.Run("pages", numbers.checkPages)
 	}
+	sent := b.awaitSent(t)
+	b.collector.Stop(t)
+	spans := allOf(t, b.jaeger, sent)
+	t.Run("spans", func(t *testing.T) { spans.check(t, lives) })
+	t.Run("exemplars", func(t *testing.T) { numbers.checkExemplars(t, spans) })
+	assert.NotContains(t, strings.ToLower(b.collector.Log()), "panic")
 }
 
 // The begin of a Maven build is one call of main, and several traces by the default configuration. From the trace

@@ -65,8 +65,3 @@ func (b *bounds) log(now time.Time, counters *calltree.Counters, logger *zap.Log
 		}
 	}
 }
-
-func (g *flameGraph) logBounds() {
-	counters := g.store.Counters()
-	g.bounds.log(time.Now(), &counters, g.set.Logger)
-}

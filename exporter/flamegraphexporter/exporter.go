@@ -6,35 +6,14 @@ package flamegraphexporter
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/exporter"
 
-	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/history"
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/calltree"
 	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
 )
-
-// flameGraph is the exporter of a configuration, for both signals. It is started and shut down once.
-type flameGraph struct {
-	config    *Config
-	set       exporter.Settings
-	store     *calltree.Store
-	telemetry *metadata.TelemetryBuilder
-	bounds    bounds
-	memory    memory
-	// spans has memory for chunks of spans.
-	spans sync.Pool
-	// duplicates counts ignored spans: an attribute marks them as a second span of the same call.
-	duplicates atomic.Uint64
-	recent     recentProfiles
-	// history has the stored trees; nil: none are stored.
-	history atomic.Pointer[history.History]
-	server  server
-}
 
 func newFlameGraph(set exporter.Settings, config *Config) (*flameGraph, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(ownmetrics.Of(component.KindExporter, set.ID, set.TelemetrySettings))
@@ -51,6 +30,28 @@ func newFlameGraph(set exporter.Settings, config *Config) (*flameGraph, error) {
 		return nil, err
 	}
 	return g, nil
+}
+
+// hold reports the memory of call trees and windows, and returns the bytes that the trees have
+// to free. Kept windows go first, because they are copies. The store calls it.
+func (g *flameGraph) hold(trees int64) (excess int64) {
+	select {
+	case <-g.memory.opened:
+	default:
+		return 0
+	}
+	if h := g.history.Load(); h != nil {
+		trees += h.Memory()
+	}
+	handler := g.server.handler.Load()
+	if handler == nil {
+		return g.memory.account.Set(trees)
+	}
+	if excess = g.memory.account.Set(trees + handler.KeptBytes()); excess > 0 {
+		handler.ShedBytes(excess)
+		excess = g.memory.account.Set(trees + handler.KeptBytes())
+	}
+	return excess
 }
 
 // Start opens the storage, and serves the pages.

@@ -75,28 +75,6 @@ func (m *memory) stop() {
 	m.account.Close()
 }
 
-// hold reports the memory of call trees and windows, and returns the bytes that the trees have
-// to free. Kept windows go first, because they are copies. The store calls it.
-func (g *flameGraph) hold(trees int64) (excess int64) {
-	select {
-	case <-g.memory.opened:
-	default:
-		return 0
-	}
-	if h := g.history.Load(); h != nil {
-		trees += h.Memory()
-	}
-	handler := g.server.handler.Load()
-	if handler == nil {
-		return g.memory.account.Set(trees)
-	}
-	if excess = g.memory.account.Set(trees + handler.KeptBytes()); excess > 0 {
-		handler.ShedBytes(excess)
-		excess = g.memory.account.Set(trees + handler.KeptBytes())
-	}
-	return excess
-}
-
 // forPage reserves memory for a response. A page must not cost call trees or agents, so it only
 // gets free memory.
 func (g *flameGraph) forPage(bytes int64, leave func()) (release func(), err error) {

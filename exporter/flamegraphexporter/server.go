@@ -16,6 +16,8 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/config/confighttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/web"
@@ -80,6 +82,10 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 		}
 	})
 	return nil
+}
+
+func (g *flameGraph) connectionClosed(reason slots.Reason) {
+	g.telemetry.ExporterFlameGraphConnectionsClosed.Add(context.Background(), 1, metric.WithAttributes(attribute.String("reason", string(reason))))
 }
 
 // refuse answers a request that does not reach the pages. A browser shows its form for name and

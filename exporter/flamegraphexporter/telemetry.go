@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/callbraid/callbraid/internal/call/calltree"
-	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
 // Reasons why callers were not seen.
@@ -68,10 +67,6 @@ func (g *flameGraph) observe() error {
 		t.RegisterExporterFlameGraphNameMemoryCallback(held(func(u *calltree.Usage) int { return u.NameBytes })),
 		t.RegisterExporterFlameGraphKeptSpansCallback(held(func(u *calltree.Usage) int { return u.Kept })),
 	)
-}
-
-func (g *flameGraph) connectionClosed(reason slots.Reason) {
-	g.telemetry.ExporterFlameGraphConnectionsClosed.Add(context.Background(), 1, metric.WithAttributes(attribute.String("reason", string(reason))))
 }
 
 func (g *flameGraph) observeDroppedWindows(_ context.Context, o metric.Int64Observer) error {

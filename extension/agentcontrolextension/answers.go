@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"sync"
 
-	"go.uber.org/zap"
-
 	"github.com/callbraid/callbraid/internal/componentkit/webpage"
 )
 
@@ -60,35 +58,4 @@ func (k *keptPages) find(key string) (p page, ok bool) {
 	return p, ok
 }
 
-// answerForm answers a form with a page that is to be looked at elsewhere: from the form's
-// address and from its own, everything else is two steps up.
-func (s *site) answerForm(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
-	html, err := renderPage(name, data)
-	if err != nil {
-		s.failedRender(w, err)
-		return
-	}
-	p := page{status, html}
-	if key := s.kept.keep(p); key != "" {
-		w.Header().Set("Location", "../../answers/to/"+key)
-		w.WriteHeader(http.StatusSeeOther)
-		return
-	}
-	p.write(w, r)
-}
-
-// answerPage answers with a kept page.
-func (s *site) answerPage(w http.ResponseWriter, r *http.Request) {
-	if p, ok := s.kept.find(r.PathValue("key")); ok {
-		p.write(w, r)
-		return
-	}
-	s.failedPage(w, r, "../../", problemOf(notFound, 0, "this answer is no longer kept"))
-}
-
 func (p page) write(w http.ResponseWriter, r *http.Request) { webpage.Write(w, r, p.status, p.html) }
-
-func (s *site) failedRender(w http.ResponseWriter, err error) {
-	s.logger.Error("A page could not be made", zap.Error(err))
-	http.Error(w, "the page could not be made", http.StatusInternalServerError)
-}

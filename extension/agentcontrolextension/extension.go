@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/config/confighttp"
 	"go.opentelemetry.io/collector/extension"
+	"go.opentelemetry.io/collector/extension/extensioncapabilities"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
@@ -48,8 +49,10 @@ type agentControl struct {
 }
 
 var (
-	_ extension.Extension    = (*agentControl)(nil)
-	_ agentcontrol.Directory = (*agentControl)(nil)
+	_ extension.Extension                         = (*agentControl)(nil)
+	_ agentcontrol.Directory                      = (*agentControl)(nil)
+	_ extensioncapabilities.ConfigSnapshotWatcher = (*agentControl)(nil)
+	_ componentstatus.Watcher                     = (*agentControl)(nil)
 )
 
 func newAgentControl(settings extension.Settings, config *Config) (*agentControl, error) {

@@ -4,58 +4,18 @@
 package agentcontrolextension
 
 import (
-	"bytes"
 	"cmp"
-	"embed"
 	"fmt"
-	"html/template"
 	"mime"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
-	"github.com/callbraid/callbraid/internal/componentkit/figures"
-	"github.com/callbraid/callbraid/internal/componentkit/webpage"
 )
-
-//go:embed pages
-var files embed.FS
-
-// pages are by their file names.
-var pages = webpage.Templates(template.FuncMap{
-	"count": func(n int64) string { return figures.Count(uint64(max(n, 0))) },
-	"time":  shownTime,
-	"seen":  func(t *time.Time) string { return shownSeen(t, time.Now()) },
-}, files, "pages/*.html")
-
-func shownTime(t *time.Time) string {
-	if t == nil {
-		return "–"
-	}
-	return t.Local().Format("2006-01-02 15:04:05 MST")
-}
-
-// recently is the time for which a page shows a moment as now. Otherwise the page of an idle agent would change with each of
-// its heartbeats.
-const recently = 15 * time.Second
-
-// shownSeen is the time of an agent's latest message.
-func shownSeen(t *time.Time, now time.Time) string {
-	switch {
-	case t == nil:
-		return "–"
-	case now.Sub(*t) < recently:
-		return "now"
-	case now.Sub(*t) < 12*time.Hour:
-		return t.Local().Format(time.TimeOnly)
-	}
-	return shownTime(t)
-}
 
 // agentsOnPage is how many agents a page has.
 const agentsOnPage = 200
@@ -222,6 +182,32 @@ func (s *site) orderByForm(w http.ResponseWriter, r *http.Request) {
 	}{"Done: " + wanted.command, root, answerOf(e, wanted.command, said, took, s.config.Limits.MaxItems)})
 }
 
+// answerForm answers a form with a page that is to be looked at elsewhere: from the form's
+// address and from its own, everything else is two steps up.
+func (s *site) answerForm(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
+	html, err := renderPage(name, data)
+	if err != nil {
+		s.failedRender(w, err)
+		return
+	}
+	p := page{status, html}
+	if key := s.kept.keep(p); key != "" {
+		w.Header().Set("Location", "../../answers/to/"+key)
+		w.WriteHeader(http.StatusSeeOther)
+		return
+	}
+	p.write(w, r)
+}
+
+// answerPage answers with a kept page.
+func (s *site) answerPage(w http.ResponseWriter, r *http.Request) {
+	if p, ok := s.kept.find(r.PathValue("key")); ok {
+		p.write(w, r)
+		return
+	}
+	s.failedPage(w, r, "../../", problemOf(notFound, 0, "this answer is no longer kept"))
+}
+
 // argumentPrefix is the prefix of form fields with arguments.
 const argumentPrefix = "argument."
 
@@ -241,32 +227,4 @@ func readForm(r *http.Request) (w wish, status int, err error) {
 		}
 	}
 	return w, 0, nil
-}
-
-// failedPage shows a problem.
-func (s *site) failedPage(w http.ResponseWriter, r *http.Request, root string, p api.Problem) {
-	setRetryAfter(w, p)
-	s.render(w, r, p.Status, "problem.html", problemPage{p.Title, root, p})
-}
-
-// problemPage is the page of a problem.
-type problemPage struct {
-	Title, Root string
-	Problem     api.Problem
-}
-
-// render answers with a page.
-func (s *site) render(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
-	html, err := renderPage(name, data)
-	if err != nil {
-		s.failedRender(w, err)
-		return
-	}
-	page{status, html}.write(w, r)
-}
-
-func renderPage(name string, data any) ([]byte, error) {
-	var b bytes.Buffer
-	err := pages.ExecuteTemplate(&b, name, data)
-	return b.Bytes(), err
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
-	"github.com/callbraid/callbraid/internal/componentkit/sameorigin"
 )
 
 // Reasons of problems that are none of agents.
@@ -66,23 +65,6 @@ func setRetryAfter(w http.ResponseWriter, p api.Problem) {
 	if p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-}
-
-// schemes are the HTTP authentication schemes of known authenticators.
-var schemes = map[string]string{"basicauth": "Basic", "bearertokenauth": "Bearer"}
-
-// answerBefore answers a request that fails before it reaches the site: the client is not
-// authenticated, or the body can't be unpacked.
-func (x *agentControl) answerBefore(w http.ResponseWriter, _ *http.Request, why string, status int) {
-	sameorigin.SetHeaders(w.Header())
-	reason := badRequest
-	if status == http.StatusUnauthorized {
-		reason = unauthorized
-		if scheme := schemes[x.config.Auth.Get().Config.AuthenticatorID.Type().String()]; scheme != "" {
-			w.Header().Set("WWW-Authenticate", scheme+` realm="agent_control"`)
-		}
-	}
-	answerProblem(w, problemOf(reason, status, why))
 }
 
 // answer answers with a value.

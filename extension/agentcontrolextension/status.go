@@ -95,11 +95,6 @@ type fault struct {
 	Component, Status, Reason string
 }
 
-var (
-	_ extensioncapabilities.ConfigSnapshotWatcher = (*agentControl)(nil)
-	_ componentstatus.Watcher                     = (*agentControl)(nil)
-)
-
 // NotifyConfigSnapshot learns the collector's configuration, in which passwords are redacted.
 func (w *whole) NotifyConfigSnapshot(_ context.Context, snapshot extensioncapabilities.ConfigSnapshot) error {
 	var config wholeConfig

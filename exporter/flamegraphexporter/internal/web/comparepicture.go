@@ -191,14 +191,6 @@ func (c *comparison) details(n *treediff.Node) string {
 	return text
 }
 
-// countOf returns the nearest count. Floats above the range are the largest one.
-func countOf(calls float64) uint64 {
-	if calls >= math.MaxUint64 {
-		return math.MaxUint64
-	}
-	return uint64(calls + 0.5)
-}
-
 // steps is the number of colours for more, and for less.
 const steps = 5
 

@@ -4,6 +4,7 @@
 package web
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -11,10 +12,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/d3flamegraph"
-	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/speedscope"
+	"github.com/callbraid/callbraid/internal/call/calltree"
+	"github.com/callbraid/callbraid/internal/call/treeformat"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
-	"github.com/callbraid/callbraid/internal/componentkit/webpage"
 )
 
 // Options are the handler's settings and surroundings.
@@ -59,19 +59,6 @@ type Handler struct {
 	serve http.Handler
 }
 
-// New is a handler of all pages.
-func New(trees Trees, options Options) *Handler {
-	h := &Handler{
-		trees: trees, options: options, starts: make(turns, mostPages), pages: make(turns, mostPages), downloads: make(turns, mostDownloads),
-		fileDownloads: make(turns, mostTraceFileDownloads),
-	}
-	if h.options.History == nil {
-		h.options.History = noHistory{}
-	}
-	h.serve = guarded(&h.options, h.routes())
-	return h
-}
-
 // DroppedWindows is the number of kept windows that made room for others.
 func (h *Handler) DroppedWindows() int64 { return h.droppedWindows.Load() }
 
@@ -81,46 +68,48 @@ func (h *Handler) ShedWindows() int64 { return h.shedWindows.Load() }
 // RefusedPages is how many pages and downloads were refused because memory was short.
 func (h *Handler) RefusedPages() int64 { return h.refusedPages.Load() }
 
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.serve.ServeHTTP(w, r) }
+// KeptBytes is about the memory of the kept windows.
+func (h *Handler) KeptBytes() int64 { return h.windows.bytes() }
 
-func (h *Handler) routes() *http.ServeMux {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", h.overview)
-	for path, file := range webpage.Routes {
-		mux.HandleFunc("GET "+path, file)
-	}
-	mux.HandleFunc("GET /"+flameStyle, webpage.File(files, "pages/"+flameStyle, "text/css; charset=utf-8"))
-	mux.HandleFunc("GET /"+flameScript, webpage.File(files, "pages/"+flameScript, "text/javascript; charset=utf-8"))
-	mux.Handle("GET /"+flameScripts, d3flamegraph.Handler("/"+flameScripts))
-	mux.HandleFunc("GET /traces/{file}", h.trace)
-	mux.HandleFunc("GET /files/{file}", h.traceFile)
-	mux.Handle("GET "+speedscopePath, speedscope.Handler(speedscopePath))
-	mux.HandleFunc("GET /compare", h.compare)
-	mux.HandleFunc("POST /windows", h.collectWindow)
-	mux.HandleFunc("POST /reset", h.reset)
-	h.treeRoutes(mux, "/services/{service}", h.ofService)
-	h.treeRoutes(mux, "/services/{service}/profiles/{type}/{unit}", h.ofProfile)
-	h.treeRoutes(mux, "/windows/{window}", h.ofWindow)
-	h.historyRoutes(mux)
-	return mux
+// ShedBytes drops kept windows, the oldest first, until so many bytes are free or none is left.
+func (h *Handler) ShedBytes(bytes int64) {
+	dropped := h.windows.shed(bytes)
+	h.droppedWindows.Add(int64(dropped))
+	h.shedWindows.Add(int64(dropped))
 }
 
-// treeRoutes adds the pages of each tree.
-func (h *Handler) treeRoutes(mux *http.ServeMux, base string, find finder) {
-	mux.HandleFunc("GET "+base+"/{$}", h.withTree(find, h.treePage))
-	mux.HandleFunc("POST "+base+"/now", h.withTree(find, h.measureNow))
-	mux.HandleFunc("GET "+base+"/ui/{$}", redirect(".."))
-	mux.HandleFunc("GET "+base+"/ui/download", redirect("../"+pprofFile))
-	mux.HandleFunc("GET "+base+"/ui/flamegraph", h.withTree(find, h.flameGraphPage))
-	mux.HandleFunc("GET "+base+"/ui/flamegraph.json", h.withTree(find, h.flameGraphData))
-	mux.HandleFunc("GET "+base+"/ui/{page}", h.withTree(find, h.pprofPage))
-	for name := range formats {
-		mux.HandleFunc("GET "+base+"/"+name, h.withTree(find, h.download(name)))
-	}
+func (h *Handler) turn(of turns) turn {
+	return turn{of: of, memory: h.options.Reserve, isOver: new(atomic.Bool)}
 }
 
-// speedscopePath is where the viewer is.
-const speedscopePath = "/speedscope/"
+// answerError answers with an error, if there is one.
+func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error) {
+	var bad badRequest
+	if errors.As(err, new(noMemory)) {
+		h.refusedPages.Add(1)
+		err = errMemory
+	}
+	switch {
+	case err == nil:
+	case r.Context().Err() != nil: // the client is gone, or the collector ends
+		http.Error(w, "the request was ended before its answer was ready", http.StatusServiceUnavailable)
+	case errors.Is(err, errOtherSite):
+		answerText(w, err.Error(), http.StatusForbidden)
+	case errors.As(err, &bad):
+		answerText(w, err.Error(), http.StatusBadRequest)
+	case errors.As(err, new(damaged)): // the log has it, too
+		answerText(w, err.Error(), http.StatusInternalServerError)
+	case errors.Is(err, calltree.ErrNotThere), errors.Is(err, errGone), errors.Is(err, errNoTrace), errors.Is(err, errNoTraceFile), errors.As(err, new(notStored)),
+		errors.Is(err, treeformat.ErrNoFrame):
+		answerText(w, err.Error(), http.StatusNotFound)
+	case errors.Is(err, calltree.ErrBusy), errors.Is(err, errTooMany), errors.Is(err, errMemory):
+		w.Header().Set("Retry-After", "5")
+		answerText(w, err.Error(), http.StatusServiceUnavailable)
+	default:
+		h.options.Logger.Error("a page could not be made", zap.String("path", r.URL.EscapedPath()), zap.Error(err))
+		http.Error(w, "the page could not be made: the collector's log has the reason", http.StatusInternalServerError)
+	}
+}
 
 // redirect redirects to an address relative to the request's, because a proxy may add a prefix to
 // all paths.

@@ -4,87 +4,11 @@
 package web
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
-	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/history"
 	"github.com/callbraid/callbraid/internal/call/calltree"
 	"github.com/callbraid/callbraid/internal/call/storedtree"
-)
-
-// History has stored windows. A [history.History] has them.
-type History interface {
-	// Services are those with windows, sorted by name, and Kinds the kinds of one.
-	Services() []string
-	Kinds(service string) []calltree.Kind
-	// Windows are the windows of a tree, the latest first. A day stands before its hours.
-	Windows(service string, kind calltree.Kind) []storedtree.Window
-	// Paths is how many a window has about.
-	Paths(service string, kind calltree.Kind, w storedtree.Window) int
-	// Tree fails with the errors of package history.
-	Tree(ctx context.Context, service string, kind calltree.Kind, w storedtree.Window) (calltree.Snapshot, error)
-	// Notes are sentences about stored trees that cannot be shown, or stored.
-	Notes() []string
-}
-
-var _ History = (*history.History)(nil)
-
-// noHistory is the history without a storage.
-type noHistory struct{}
-
-func (noHistory) Services() []string                                 { return nil }
-func (noHistory) Kinds(string) []calltree.Kind                       { return nil }
-func (noHistory) Windows(string, calltree.Kind) []storedtree.Window  { return nil }
-func (noHistory) Paths(string, calltree.Kind, storedtree.Window) int { return 0 }
-func (noHistory) Notes() []string                                    { return nil }
-func (noHistory) Tree(context.Context, string, calltree.Kind, storedtree.Window) (calltree.Snapshot, error) {
-	return calltree.Snapshot{}, errNoStorage
-}
-
-var errNoStorage = fmt.Errorf("%w: the setting storage of the exporter is not set", history.ErrNotStored)
-
-// historyRoutes adds the pages of stored windows.
-func (h *Handler) historyRoutes(mux *http.ServeMux) {
-	const at = "/at/{window}"
-	h.treeRoutes(mux, "/services/{service}"+at, func(r *http.Request) tree {
-		return h.storedAt(unsegment(r.PathValue("service")), calltree.Calls, r.PathValue("window"))
-	})
-	h.treeRoutes(mux, "/services/{service}/profiles/{type}/{unit}"+at, func(r *http.Request) tree {
-		kind := calltree.Kind{Type: unsegment(r.PathValue("type")), Unit: unsegment(r.PathValue("unit"))}
-		return h.storedAt(unsegment(r.PathValue("service")), kind, r.PathValue("window"))
-	})
-}
-
-// storedAt returns the tree of a stored window, by the text of the window.
-func (h *Handler) storedAt(service string, kind calltree.Kind, text string) tree {
-	w, err := storedtree.ParseWindow(text)
-	t := tree{service: service, kind: kind, at: w, paths: func() int { return 0 }}
-	if err != nil {
-		t.stored = func(context.Context) (calltree.Snapshot, error) { return calltree.Snapshot{}, badRequest{err} }
-		return t
-	}
-	t.paths = func() int { return h.options.History.Paths(service, kind, w) }
-	t.stored = func(ctx context.Context) (calltree.Snapshot, error) {
-		s, err := h.options.History.Tree(ctx, service, kind, w)
-		switch {
-		case errors.Is(err, history.ErrNotStored):
-			return s, notStored{err}
-		case err != nil:
-			return s, damaged{err}
-		}
-		return s, nil
-	}
-	return t
-}
-
-// notStored and damaged are errors of stored windows.
-type (
-	notStored struct{ error }
-	damaged   struct{ error }
 )
 
 // storedWindow is a window as forms show it: 2026-11-27 10:00 to 11:00 UTC.

@@ -10,11 +10,9 @@ import (
 	"net/http"
 	"strconv"
 
-	"go.uber.org/zap"
-
+	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/history"
 	"github.com/callbraid/callbraid/internal/call/calltree"
 	"github.com/callbraid/callbraid/internal/call/storedtree"
-	"github.com/callbraid/callbraid/internal/call/treeformat"
 )
 
 // tree is the tree of an address.
@@ -84,62 +82,33 @@ func (h *Handler) window(number uint64) tree {
 	}}
 }
 
+// storedAt returns the tree of a stored window, by the text of the window.
+func (h *Handler) storedAt(service string, kind calltree.Kind, text string) tree {
+	w, err := storedtree.ParseWindow(text)
+	t := tree{service: service, kind: kind, at: w, paths: func() int { return 0 }}
+	if err != nil {
+		t.stored = func(context.Context) (calltree.Snapshot, error) { return calltree.Snapshot{}, badRequest{err} }
+		return t
+	}
+	t.paths = func() int { return h.options.History.Paths(service, kind, w) }
+	t.stored = func(ctx context.Context) (calltree.Snapshot, error) {
+		s, err := h.options.History.Tree(ctx, service, kind, w)
+		switch {
+		case errors.Is(err, history.ErrNotStored):
+			return s, notStored{err}
+		case err != nil:
+			return s, damaged{err}
+		}
+		return s, nil
+	}
+	return t
+}
+
 // withTree serves the tree of an address in its turn.
 func (h *Handler) withTree(find finder, serve func(http.ResponseWriter, *http.Request, tree) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		h.answerError(w, r, serve(w, r, find(r)))
 	}
-}
-
-// Errors of requests, beside those of package calltree.
-var (
-	errTooMany     = errors.New("too many requests at the same time: try again later")
-	errGone        = errors.New("the window is no longer kept: collect another one")
-	errOtherSite   = errors.New("a script, or a page of another site, sent this request: expected a followed link of this server, or a program")
-	errNoTrace     = errors.New("no span of that trace is kept")
-	errNoTraceFile = errors.New("there is no such trace file, or no longer")
-	errMemory      = errors.New("the memory budget of the collector has no room for this page: try again later, or raise limit_mib of the extension memory_budget")
-)
-
-// badRequest is an error of the client.
-type badRequest struct{ error }
-
-func badRequestf(format string, values ...any) error {
-	return badRequest{fmt.Errorf(format, values...)}
-}
-
-// answerError answers with an error, if there is one.
-func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error) {
-	var bad badRequest
-	if errors.As(err, new(noMemory)) {
-		h.refusedPages.Add(1)
-		err = errMemory
-	}
-	switch {
-	case err == nil:
-	case r.Context().Err() != nil: // the client is gone, or the collector ends
-		http.Error(w, "the request was ended before its answer was ready", http.StatusServiceUnavailable)
-	case errors.Is(err, errOtherSite):
-		answerText(w, err.Error(), http.StatusForbidden)
-	case errors.As(err, &bad):
-		answerText(w, err.Error(), http.StatusBadRequest)
-	case errors.As(err, new(damaged)): // the log has it, too
-		answerText(w, err.Error(), http.StatusInternalServerError)
-	case errors.Is(err, calltree.ErrNotThere), errors.Is(err, errGone), errors.Is(err, errNoTrace), errors.Is(err, errNoTraceFile), errors.As(err, new(notStored)),
-		errors.Is(err, treeformat.ErrNoFrame):
-		answerText(w, err.Error(), http.StatusNotFound)
-	case errors.Is(err, calltree.ErrBusy), errors.Is(err, errTooMany), errors.Is(err, errMemory):
-		w.Header().Set("Retry-After", "5")
-		answerText(w, err.Error(), http.StatusServiceUnavailable)
-	default:
-		h.options.Logger.Error("a page could not be made", zap.String("path", r.URL.EscapedPath()), zap.Error(err))
-		http.Error(w, "the page could not be made: the collector's log has the reason", http.StatusInternalServerError)
-	}
-}
-
-// answerText answers with a text that can have something of the query in it.
-func answerText(w http.ResponseWriter, text string, status int) {
-	http.Error(w, treeformat.Printable(text), status)
 }
 
 // inTurn returns the tree's snapshot when its turn has come, or an error for the client.

@@ -17,13 +17,8 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/figures"
 )
 
-// mostTraces is how many traces, and mostFunctions how many functions, a page lists. mostOfQuestion is how many functions
-// answer one question of the page of a tree.
-const (
-	mostTraces     = 50
-	mostFunctions  = 25
-	mostOfQuestion = 8
-)
+// mostTraces is how many traces a page lists.
+const mostTraces = 50
 
 // treeView is the content of the page of a service, of a kind of its profiles, or of a window.
 type treeView struct {

@@ -30,10 +30,6 @@ type turn struct {
 	isOver *atomic.Bool
 }
 
-func (h *Handler) turn(of turns) turn {
-	return turn{of: of, memory: h.options.Reserve, isOver: new(atomic.Bool)}
-}
-
 // hold reserves memory for the response, in bytes, until the end of its turn.
 func (t *turn) hold(bytes int64) error {
 	if t.memory == nil {

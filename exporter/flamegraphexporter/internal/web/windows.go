@@ -4,9 +4,6 @@
 package web
 
 import (
-	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"sync"
 	"unsafe"
@@ -70,16 +67,6 @@ func (ws *windows) shed(bytes int64) (dropped int) {
 	return dropped
 }
 
-// KeptBytes is about the memory of the kept windows.
-func (h *Handler) KeptBytes() int64 { return h.windows.bytes() }
-
-// ShedBytes drops kept windows, the oldest first, until so many bytes are free or none is left.
-func (h *Handler) ShedBytes(bytes int64) {
-	dropped := h.windows.shed(bytes)
-	h.droppedWindows.Add(int64(dropped))
-	h.shedWindows.Add(int64(dropped))
-}
-
 // keep adds a window and returns its number, which is above 0, and the number of windows that it
 // replaced.
 func (ws *windows) keep(s calltree.Snapshot, most, mostNodes int) (number uint64, dropped int) {
@@ -123,53 +110,4 @@ func (ws *windows) all() []window {
 // of returns the windows of a service, the latest first.
 func (ws *windows) of(service string) []window {
 	return slices.DeleteFunc(ws.all(), func(w window) bool { return w.snapshot.Service != service })
-}
-
-// collectWindow collects a window, and leads to it.
-func (h *Handler) collectWindow(w http.ResponseWriter, r *http.Request) {
-	number, err := h.newWindow(w, r)
-	if err != nil {
-		h.answerError(w, r, err)
-		return
-	}
-	redirect(fmt.Sprintf("windows/%d/", number))(w, r)
-}
-
-func (h *Handler) newWindow(w http.ResponseWriter, r *http.Request) (uint64, error) {
-	if err := r.ParseForm(); err != nil {
-		return 0, badRequestf("expected a form: %w", err)
-	}
-	d, err := parseSeconds(r.PostForm.Get("seconds"))
-	if err != nil {
-		return 0, err
-	}
-	service, err := unescapeSegment(r.PostForm.Get("service"))
-	if err != nil {
-		return 0, err
-	}
-	kind, err := formKind(r.PostForm)
-	if err != nil {
-		return 0, err
-	}
-	turn := h.turn(h.pages)
-	defer turn.end()
-	s, err := h.collect(w, r, service, kind, d, &turn)
-	if err != nil {
-		return 0, err
-	}
-	number, dropped := h.windows.keep(s, h.options.MaxKeptWindows, h.options.MaxKeptWindowNodes)
-	h.droppedWindows.Add(int64(dropped))
-	if h.options.Kept != nil {
-		h.options.Kept()
-	}
-	return number, nil
-}
-
-// formKind is the kind that a form has: calls where it has none.
-func formKind(form url.Values) (kind calltree.Kind, err error) {
-	if kind.Type, err = unescapeSegment(form.Get("type")); err != nil {
-		return kind, err
-	}
-	kind.Unit, err = unescapeSegment(form.Get("unit"))
-	return kind, err
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -40,4 +41,53 @@ func (h *Handler) collect(w http.ResponseWriter, r *http.Request, service string
 		}
 		return turn.hold(ofPaths(h.trees.Paths(service, kind)))
 	})
+}
+
+// collectWindow collects a window, and leads to it.
+func (h *Handler) collectWindow(w http.ResponseWriter, r *http.Request) {
+	number, err := h.newWindow(w, r)
+	if err != nil {
+		h.answerError(w, r, err)
+		return
+	}
+	redirect(fmt.Sprintf("windows/%d/", number))(w, r)
+}
+
+func (h *Handler) newWindow(w http.ResponseWriter, r *http.Request) (uint64, error) {
+	if err := r.ParseForm(); err != nil {
+		return 0, badRequestf("expected a form: %w", err)
+	}
+	d, err := parseSeconds(r.PostForm.Get("seconds"))
+	if err != nil {
+		return 0, err
+	}
+	service, err := unescapeSegment(r.PostForm.Get("service"))
+	if err != nil {
+		return 0, err
+	}
+	kind, err := formKind(r.PostForm)
+	if err != nil {
+		return 0, err
+	}
+	turn := h.turn(h.pages)
+	defer turn.end()
+	s, err := h.collect(w, r, service, kind, d, &turn)
+	if err != nil {
+		return 0, err
+	}
+	number, dropped := h.windows.keep(s, h.options.MaxKeptWindows, h.options.MaxKeptWindowNodes)
+	h.droppedWindows.Add(int64(dropped))
+	if h.options.Kept != nil {
+		h.options.Kept()
+	}
+	return number, nil
+}
+
+// formKind is the kind that a form has: calls where it has none.
+func formKind(form url.Values) (kind calltree.Kind, err error) {
+	if kind.Type, err = unescapeSegment(form.Get("type")); err != nil {
+		return kind, err
+	}
+	kind.Unit, err = unescapeSegment(form.Get("unit"))
+	return kind, err
 }

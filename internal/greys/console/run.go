@@ -107,6 +107,34 @@ func (c *conversation) ask(line []byte, command javamethods.Command, each func(j
 	return d, c.listen(d, newAnswerTimer(command, c.config, len(c.prompt) > 0))
 }
 
+// newBlock returns the block that reads the answers to a command.
+func newBlock(command javamethods.Command, o *output) block {
+	switch c := command.(type) {
+	case javamethods.VersionCommand:
+		return &versionBlock{output: o}
+	case javamethods.SessionsCommand:
+		return &sessionBlock{output: o}
+	case javamethods.MonitorCommand:
+		return &monitorBlock{output: o}
+	case javamethods.TraceCommand:
+		return &treeBlock{output: o}
+	case javamethods.StackCommand:
+		return &stackBlock{output: o}
+	case javamethods.RecordCommand, javamethods.RecordsCommand:
+		return &recordsBlock{output: o}
+	case javamethods.RecordDetailCommand:
+		return &detailBlock{output: o}
+	case javamethods.ClassesCommand:
+		return &classBlock{output: o}
+	case javamethods.MethodsCommand:
+		return &methodsBlock{output: o}
+	case javamethods.ResetCommand:
+		return noBlock{}
+	default:
+		panic(fmt.Sprintf("greys: unknown command %T", c))
+	}
+}
+
 // listen reads the server's answers to a command up to the end.
 func (c *conversation) listen(d *decoder, p *answerTimer) error {
 	for {
@@ -250,9 +278,6 @@ func (p *answerTimer) wait(d *decoder, partly bool) time.Duration {
 	}
 	return max(1, time.Until(p.since.Add(limit)))
 }
-
-// listAnswer is the expected part for a command that first looks at all classes.
-const listAnswer = "an answer"
 
 // next returns the next expected part and its time limit; 0 means no limit.
 func (p *answerTimer) next(d *decoder, partly bool) (expected string, limit time.Duration) {

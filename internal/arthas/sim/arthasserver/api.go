@@ -23,8 +23,6 @@ type request struct {
 // defaultExecTimeout is the limit of an exec without one.
 const defaultExecTimeout = 30 * time.Second
 
-func failed(message string) result { return result{"state": "FAILED", "message": message} }
-
 // handle carries out a request.
 func (srv *Server) handle(body []byte, user string) (action string, answer result) {
 	text := strings.TrimPrefix(string(body), "\ufeff")

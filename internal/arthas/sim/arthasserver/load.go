@@ -99,6 +99,26 @@ func (srv *Server) life() *program {
 	return srv.program
 }
 
+// Call is a call of the program. All jobs that traced its method report it.
+func (srv *Server) Call(c Call) { srv.call(c, false) }
+
+// CallInFlight is the end of a call that began before its class was instrumented.
+func (srv *Server) CallInFlight(c Call) { srv.call(c, true) }
+
+func (srv *Server) call(c Call, unbegun bool) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.program.made(c)
+	if p := &srv.program.profiler; p.isRunning(srv.settings.now()) {
+		p.sample(c, "java/lang/Thread.run_[0];")
+	}
+	for _, s := range srv.sessions {
+		if s.job != nil {
+			s.job.call(srv, c, nil, srv.settings.now(), unbegun)
+		}
+	}
+}
+
 // next returns the next outermost call.
 func (l Load) next(random *rand.Rand) Call {
 	c := l.call(random, nil, maxCallees)
@@ -133,15 +153,6 @@ func (l Load) call(random *rand.Rand, callers []int, callees int) Call {
 		c.Throws, c.Message = exception, "none left"
 	}
 	return c
-}
-
-// ownCost returns the duration of a call without its callees.
-func (c *Call) ownCost() time.Duration {
-	own := c.Cost
-	for i := range c.Children {
-		own -= c.Children[i].Cost
-	}
-	return own
 }
 
 func (l Load) ownTime(random *rand.Rand) time.Duration {

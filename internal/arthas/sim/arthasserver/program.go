@@ -4,27 +4,13 @@
 package arthasserver
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 )
-
-// Call is a call of a method of the simulated program.
-type Call struct {
-	Class, Method string
-	// Thread is the name of the thread, and ThreadID its ID.
-	Thread   string
-	ThreadID int64
-	Cost     time.Duration
-	// Throws is the type of the exception that the call throws; empty means that it returns. Message is its message.
-	Throws, Message string
-	// Line is the line of the call in its caller.
-	Line int
-	// Children are the calls that it makes.
-	Children []Call
-}
 
 // class is a loaded class.
 type class struct {
@@ -120,4 +106,29 @@ func (p *program) reset(pattern string, isRegexp bool, running []target) (classe
 		c.instrumented = slices.ContainsFunc(running, func(t target) bool { return t.class != "" && t.isClass(c.name) })
 	}
 	return classes
+}
+
+// made counts a call of the program, with those that it makes.
+func (p *program) made(c Call) {
+	of := Count{Calls: 1, Time: c.Cost}
+	if c.Throws != "" {
+		of.Failed = 1
+	}
+	p.truth.Made.add(c.Class, c.Method, of)
+	for _, child := range c.Children {
+		p.made(child)
+	}
+}
+
+// snapshot returns the truth of a life. The caller holds the server's lock.
+func (p *program) snapshot() Truth {
+	t := p.truth
+	t.Made, t.Reported = maps.Clone(t.Made), maps.Clone(t.Reported)
+	t.Profiling = p.profiler.running
+	for _, c := range p.classes {
+		if c.instrumented {
+			t.Enhanced++
+		}
+	}
+	return t
 }

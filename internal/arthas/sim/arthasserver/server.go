@@ -4,17 +4,9 @@
 package arthasserver
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/json"
-	"fmt"
-	"io"
 	"maps"
-	"net"
-	"net/http"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -166,57 +158,6 @@ func (srv *Server) SetZone(zone *time.Location) {
 	srv.settings.Zone = zone
 }
 
-func (srv *Server) endSessions() {
-	srv.program.truth.Sessions = srv.opened()
-	for _, s := range srv.sessions {
-		srv.remove(s)
-	}
-}
-
-func (srv *Server) remove(s *session) {
-	if s.job != nil {
-		s.job.end(srv, 0, "")
-	}
-	for _, c := range s.consumers {
-		c.closed = true
-		c.wake()
-	}
-	delete(srv.sessions, s.id)
-}
-
-// Call is a call of the program. All jobs that traced its method report it.
-func (srv *Server) Call(c Call) { srv.call(c, false) }
-
-// CallInFlight is the end of a call that began before its class was instrumented.
-func (srv *Server) CallInFlight(c Call) { srv.call(c, true) }
-
-func (srv *Server) call(c Call, unbegun bool) {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	srv.program.made(c)
-	if p := &srv.program.profiler; p.isRunning(srv.settings.now()) {
-		p.sample(c, "java/lang/Thread.run_[0];")
-	}
-	for _, s := range srv.sessions {
-		if s.job != nil {
-			s.job.call(srv, c, nil, srv.settings.now(), unbegun)
-		}
-	}
-}
-
-// EvictConsumers removes the queues that no client has pulled for a time, and sessions that were idle for a time.
-func (srv *Server) EvictConsumers(queues, sessions time.Duration) {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	now := srv.settings.now()
-	for _, s := range srv.sessions {
-		s.consumers = slices.DeleteFunc(s.consumers, func(c *consumer) bool { return !c.polling && now.Sub(c.used) > queues })
-		if s.job == nil && now.Sub(s.used) > sessions {
-			srv.remove(s)
-		}
-	}
-}
-
 // Instrumented returns the names of the instrumented classes.
 func (srv *Server) Instrumented() (names []string) {
 	srv.mu.Lock()
@@ -269,188 +210,66 @@ func (srv *Server) Requests() (actions map[string]int, mostPulls int) {
 	return maps.Clone(srv.requests), srv.most
 }
 
-// running returns what the running jobs instrument.
-func (srv *Server) running() (targets []target) {
+// opened returns the number of open sessions, without those of single commands, which end by themselves.
+func (srv *Server) opened() (n int64) {
 	for _, s := range srv.sessions {
-		if s.job != nil {
-			targets = append(targets, s.job.target)
+		if s.made > 0 {
+			n++
 		}
 	}
-	return targets
+	return n
 }
 
-// maxBody is the length of a request that the server refuses.
-const maxBody = 10 << 20
-
-// ServeHTTP answers a request. Requests wait for an event loop.
-func (srv *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !srv.enter() {
-		abort(w)
-		return
-	}
-	defer srv.requestsOpen.Done()
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	if err != nil {
-		return
-	}
-	select {
-	case srv.loops <- struct{}{}:
-		defer func() { <-srv.loops }()
-	case <-srv.done:
-		abort(w)
-		return
-	}
-	w.Header().Set("Connection", "close")
-	if len(body) > maxBody {
-		w.WriteHeader(http.StatusRequestEntityTooLarge)
-		return
-	}
-	allowed, malformed := srv.authenticate(r, w)
-	switch {
-	case malformed || srv.isStopped():
-		abort(w)
-	case !allowed:
-		unauthorized(w)
-	case r.URL.Path != "/api":
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, "Not found")
-	case r.Method != http.MethodPost:
-		srv.write(w, "", result{"state": "REFUSED", "message": "Unsupported http method: " + r.Method})
-	default:
-		action, answer := srv.handle(body, r.URL.Query().Get("userId"))
-		if srv.isStopped() {
-			abort(w)
-			return
-		}
-		srv.write(w, action, answer)
-	}
-}
-
-// enter notes an open request, unless the server is closed.
-func (srv *Server) enter() bool {
+// Lives returns the truths of all lives of the program, the newest last.
+func (srv *Server) Lives() (truths []Truth) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
+	for _, p := range srv.past {
+		truths = append(truths, p.snapshot())
+	}
+	now := srv.program.snapshot()
 	if !srv.closed {
-		srv.requestsOpen.Add(1)
+		now.Sessions = srv.opened()
 	}
-	return !srv.closed
+	return append(truths, now)
 }
 
-func (srv *Server) isStopped() bool {
+// unlocked runs a function without the server's lock.
+func (srv *Server) unlocked(f func()) {
+	srv.mu.Unlock()
+	defer srv.mu.Lock()
+	f()
+}
+
+// wait waits for a time, or until the server closes.
+func (srv *Server) wait(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-srv.done:
+	}
+}
+
+// StartProfiler starts the profiler as another client would, if it does not run.
+func (srv *Server) StartProfiler() {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
-	return srv.stopped
+	if p := &srv.program.profiler; !p.isRunning(srv.settings.now()) {
+		*p = profiler{started: srv.settings.now(), running: true, stacks: map[string]time.Duration{}}
+	}
 }
 
-// authenticate reports whether a request is allowed, or has a malformed header.
-func (srv *Server) authenticate(r *http.Request, w http.ResponseWriter) (allowed, malformed bool) {
-	cookie, err := r.Cookie("asession")
+// StopProfiler stops the profiler as another client would.
+func (srv *Server) StopProfiler() {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
-	known := err == nil && srv.hasCookie(cookie.Value)
-	id := ""
-	if !known {
-		id = strings.ReplaceAll(randomID(), "-", "")
-		http.SetCookie(w, &http.Cookie{Name: "asession", Value: id})
-	}
-	defer func() {
-		if id != "" {
-			srv.cookies[id] = allowed
-		}
-	}()
-	if srv.settings.Username == "" || known && srv.cookies[cookie.Value] {
-		return true, false
-	}
-	user, password := r.URL.Query().Get("username"), r.URL.Query().Get("password")
-	if header := r.Header.Get("Authorization"); strings.HasPrefix(header, "Basic ") {
-		decoded, err := base64.StdEncoding.DecodeString(header[len("Basic "):])
-		var separated bool
-		if user, password, separated = strings.Cut(string(decoded), ":"); err != nil || !separated {
-			return false, true
-		}
-	}
-	if user == "" && password == "" && !srv.settings.LocalToo {
-		host, _, _ := net.SplitHostPort(r.RemoteAddr)
-		return net.ParseIP(host).IsLoopback(), false
-	}
-	return user == srv.settings.Username && password == srv.settings.Password, false
+	srv.program.profiler.running = false
 }
 
-func (srv *Server) hasCookie(id string) bool {
-	_, has := srv.cookies[id]
-	return has
-}
-
-func unauthorized(w http.ResponseWriter) {
-	w.Header().Set("WWW-Authenticate", `Basic realm="arthas webconsole"`)
-	w.WriteHeader(http.StatusUnauthorized)
-}
-
-// abort closes the connection without an answer.
-func abort(w http.ResponseWriter) {
-	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-		conn.Close()
-	}
-}
-
-// write sends an answer, or a fault.
-func (srv *Server) write(w http.ResponseWriter, action string, answer result) {
-	fault := srv.fault(action)
-	body, err := json.Marshal(answer)
-	if err != nil {
-		panic(fmt.Sprintf("answer of the simulated server: %v", err))
-	}
-	srv.happen(fault)
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	switch fault {
-	case FaultLarge:
-		srv.writeLarge(w)
-	case FaultUnauthorized:
-		unauthorized(w)
-	case FaultClose:
-		abort(w)
-	case FaultCut:
-		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
-		_, _ = w.Write(body[:len(body)/2])
-	case FaultEndless:
-		_, _ = io.WriteString(w, `{"message":"`)
-		for block := bytes.Repeat([]byte("x"), 64<<10); err == nil; {
-			_, err = w.Write(block)
-		}
-	case FaultSlow:
-		for i := 0; i < len(body) && err == nil; i++ {
-			_, err = w.Write(body[i : i+1])
-			_ = http.NewResponseController(w).Flush()
-			srv.wait(srv.settings.PullWait)
-			select {
-			case <-srv.done:
-				return
-			default:
-			}
-		}
-	case FaultWrongType:
-		_, _ = w.Write(wrongTypes(body))
-	case FaultNotJSON:
-		_, _ = w.Write(body[1:])
-	case FaultHTML:
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, "<html>proxy</html>")
-	case FaultDeep:
-		_, _ = io.WriteString(w, `{"body":`+strings.Repeat("[", 1<<20))
-	default:
-		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
-		if _, err := w.Write(body); err == nil {
-			srv.received(answer)
-		}
-	}
-}
-
-// wrongTypes makes the values of a monitor and of a status objects.
-func wrongTypes(body []byte) []byte {
-	text := string(body)
-	for _, field := range []string{`"total":`, `"statusCode":`, `"cost":`} {
-		text = strings.ReplaceAll(text, field, field+`{"not":"a number"},"x`+field[1:])
-	}
-	return []byte(text)
+// IsProfiling reports whether the profiler runs.
+func (srv *Server) IsProfiling() bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.program.profiler.isRunning(srv.settings.now())
 }

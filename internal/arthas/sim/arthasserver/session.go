@@ -5,13 +5,12 @@ package arthasserver
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
-
-// result is a result as the server sends it.
-type result map[string]any
 
 // session is a session of the server. The server's lock guards it.
 type session struct {
@@ -37,6 +36,18 @@ type consumer struct {
 	// changed has an element after the queue or closed changed.
 	changed chan struct{}
 }
+
+// queued is a result in queues. Several queues may have it.
+type queued struct {
+	result result
+	// life is the program that the result is of.
+	life *program
+	// received means that a client received it.
+	received bool
+}
+
+// MarshalJSON returns the result.
+func (q *queued) MarshalJSON() ([]byte, error) { return json.Marshal(q.result) }
 
 func randomID() string {
 	b := make([]byte, 16)
@@ -172,35 +183,43 @@ func (srv *Server) poll(c *consumer) []*queued {
 	return page
 }
 
-// itemsOf is the number of items that a result counts for: the elements of its own lists and maps.
-func itemsOf(r result) int {
-	n := 0
-	for name, value := range r {
-		switch v := value.(type) {
-		case []any:
-			n += len(v)
-		case result:
-			if name == "memoryInfo" || name == "threadStateCount" || name == "jvmInfo" {
-				n += len(v)
-			}
+func (srv *Server) endSessions() {
+	srv.program.truth.Sessions = srv.opened()
+	for _, s := range srv.sessions {
+		srv.remove(s)
+	}
+}
+
+func (srv *Server) remove(s *session) {
+	if s.job != nil {
+		s.job.end(srv, 0, "")
+	}
+	for _, c := range s.consumers {
+		c.closed = true
+		c.wake()
+	}
+	delete(srv.sessions, s.id)
+}
+
+// EvictConsumers removes the queues that no client has pulled for a time, and sessions that were idle for a time.
+func (srv *Server) EvictConsumers(queues, sessions time.Duration) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	now := srv.settings.now()
+	for _, s := range srv.sessions {
+		s.consumers = slices.DeleteFunc(s.consumers, func(c *consumer) bool { return !c.polling && now.Sub(c.used) > queues })
+		if s.job == nil && now.Sub(s.used) > sessions {
+			srv.remove(s)
 		}
 	}
-	return max(1, n)
 }
 
-// unlocked runs a function without the server's lock.
-func (srv *Server) unlocked(f func()) {
-	srv.mu.Unlock()
-	defer srv.mu.Lock()
-	f()
-}
-
-// wait waits for a time, or until the server closes.
-func (srv *Server) wait(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-srv.done:
+// running returns what the running jobs instrument.
+func (srv *Server) running() (targets []target) {
+	for _, s := range srv.sessions {
+		if s.job != nil {
+			targets = append(targets, s.job.target)
+		}
 	}
+	return targets
 }

@@ -3,11 +3,7 @@
 
 package arthasserver
 
-import (
-	"encoding/json"
-	"maps"
-	"time"
-)
+import "time"
 
 // Count sums the calls of a method.
 type Count struct {
@@ -65,18 +61,6 @@ type Truth struct {
 	Sessions int64 `json:"sessions"`
 }
 
-// queued is a result in queues. Several queues may have it.
-type queued struct {
-	result result
-	// life is the program that the result is of.
-	life *program
-	// received means that a client received it.
-	received bool
-}
-
-// MarshalJSON returns the result.
-func (q *queued) MarshalJSON() ([]byte, error) { return json.Marshal(q.result) }
-
 // count counts a result that a client received for the first time.
 func (t *Truth) count(r result) {
 	switch r["type"] {
@@ -98,67 +82,4 @@ func (t *Truth) count(r result) {
 			t.Records++
 		}
 	}
-}
-
-// received counts the results of an answer that was sent completely.
-func (srv *Server) received(answer result) {
-	body, _ := answer["body"].(result)
-	results, _ := body["results"].([]*queued)
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	for _, q := range results {
-		if !q.received {
-			q.received = true
-			q.life.truth.count(q.result)
-		}
-	}
-}
-
-// made counts a call of the program, with those that it makes.
-func (p *program) made(c Call) {
-	of := Count{Calls: 1, Time: c.Cost}
-	if c.Throws != "" {
-		of.Failed = 1
-	}
-	p.truth.Made.add(c.Class, c.Method, of)
-	for _, child := range c.Children {
-		p.made(child)
-	}
-}
-
-// snapshot returns the truth of a life. The caller holds the server's lock.
-func (p *program) snapshot() Truth {
-	t := p.truth
-	t.Made, t.Reported = maps.Clone(t.Made), maps.Clone(t.Reported)
-	t.Profiling = p.profiler.running
-	for _, c := range p.classes {
-		if c.instrumented {
-			t.Enhanced++
-		}
-	}
-	return t
-}
-
-// opened returns the number of open sessions, without those of single commands, which end by themselves.
-func (srv *Server) opened() (n int64) {
-	for _, s := range srv.sessions {
-		if s.made > 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// Lives returns the truths of all lives of the program, the newest last.
-func (srv *Server) Lives() (truths []Truth) {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	for _, p := range srv.past {
-		truths = append(truths, p.snapshot())
-	}
-	now := srv.program.snapshot()
-	if !srv.closed {
-		now.Sessions = srv.opened()
-	}
-	return append(truths, now)
 }

@@ -47,31 +47,3 @@ func (r *run) endAfterError(reason string) {
 		r.change(func(l *life) { l.closed() })
 	}()
 }
-
-// awaitSenders waits until all senders have ended, or the run is over.
-func (r *run) awaitSenders() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for r.sending > 0 && !r.life.final() {
-		r.changed.Wait()
-	}
-}
-
-// awaitThaw waits while the process is frozen.
-func (r *run) awaitThaw() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for r.life.frozen && !r.life.final() {
-		r.changed.Wait()
-	}
-}
-
-// sleep waits for d, or until the run is over.
-func (r *run) sleep(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-r.final:
-	}
-}

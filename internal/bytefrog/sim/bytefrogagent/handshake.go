@@ -4,48 +4,12 @@
 package bytefrogagent
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
-
-// maxConfiguration is the maximum length of a configuration in bytes.
-const maxConfiguration = 16 << 20
-
-// orders reads messages of the HQ from one connection.
-type orders struct {
-	conn    net.Conn
-	version uint8
-	buf     []byte
-}
-
-// next waits for a message.
-func (o *orders) next() (bytefrog.Message, error) {
-	for {
-		m, n, err := bytefrog.DecodeCommand(o.buf, o.version, maxConfiguration)
-		if err != nil {
-			return nil, err
-		}
-		if n > 0 {
-			o.buf = o.buf[n:]
-			return m, nil
-		}
-		chunk := make([]byte, 4096)
-		got, err := o.conn.Read(chunk)
-		o.buf = append(o.buf, chunk[:got]...)
-		if got == 0 && err != nil {
-			if err == io.EOF && len(o.buf) > 0 {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, err
-		}
-	}
-}
 
 // handshake sends hello, reads the configuration and waits for start. It starts readControl and sendHeartbeats. It
 // returns false if the program never starts.
@@ -119,13 +83,6 @@ func tracesNothing(c bytefrog.AgentConfiguration) bool {
 	return c.DataConnections == 0 && len(c.Inclusions) == 0 && slices.Contains(c.Exclusions, "")
 }
 
-// isIdle reports whether the agent traces nothing.
-func (r *run) isIdle() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.life.idle
-}
-
 // awaitStart waits before the program's main function.
 func (r *run) awaitStart(deadline time.Time) bool {
 	late := time.AfterFunc(time.Until(deadline), func() {
@@ -142,17 +99,4 @@ func (r *run) awaitStart(deadline time.Time) bool {
 		r.changed.Wait()
 	}
 	return !r.life.final()
-}
-
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
-}
-
-// lossText returns the reason of a lost connection.
-func lossText(err error) string {
-	if err == io.EOF {
-		return "it closed the connection"
-	}
-	return err.Error()
 }

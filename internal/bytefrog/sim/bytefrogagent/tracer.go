@@ -10,6 +10,13 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
+// Program is a traced program.
+type Program interface {
+	// Run makes the program's calls and writes them into buffers of t. It returns nil at the program's end and when t
+	// reports the end of tracing (it may also return an error of t), and any other error if it cannot continue.
+	Run(t *Tracer) error
+}
+
 // Errors of a Tracer to the program's threads. The threads then collect no calls.
 var (
 	// ErrSuspended means that calls are not collected for now and have no sequence number. The program flushes its

@@ -9,39 +9,10 @@ import (
 	"time"
 )
 
-// updateOrder updates a stream's place in the order after its head or promise changed. Other streams do not wait for
-// a late stream without head.
-func (m *Merger) updateOrder(s *Stream) {
-	m.stopRunning()
-	if s.late != nil && s.key >= m.passed {
-		m.catchUp(s)
-	}
-	if s.late != nil && s.head == headNone {
-		m.order.remove(s.rank.number())
-		return
-	}
-	m.order.put(key{s.key, s.rank})
-}
-
-// stopRunning ends the run of the last event's stream.
-func (m *Merger) stopRunning() {
-	if m.running {
-		m.running = false
-		m.passed = max(m.passed, m.Time)
-	}
-}
-
 // fallBehind opens a loss: until catchUp, the stream's place in the order is unknown.
 func (m *Merger) fallBehind(s *Stream, cause Cause, from int64) {
 	s.late = &Loss{Stream: s, Cause: cause, From: from, To: unknownEnd}
 	m.out = append(m.out, output{kind: LossBegin, stream: s, time: m.passed, loss: s.late})
-}
-
-// catchUp closes that loss.
-func (m *Merger) catchUp(s *Stream) {
-	s.late.To = max(s.late.From, m.passed)
-	m.out = append(m.out, output{kind: LossEnd, stream: s, time: m.passed, loss: s.late})
-	s.late = nil
 }
 
 // overtake finds the streams for which others wait, and overtakes those that sent nothing for MaxDelay. It returns
@@ -84,6 +55,17 @@ func (m *Merger) overtake() bool {
 func (m *Merger) passBy(s *Stream, cause Cause) {
 	m.fallBehind(s, cause, max(s.key, m.passed))
 	m.order.remove(s.rank.number())
+}
+
+// PassBy makes the others continue without the stream, as if MaxDelay were over, with a loss of this cause. The
+// caller uses it if it has no memory for the stream's packet, or if the packet will not arrive soon. PassBy returns
+// false if no stream waits for this one, or if it is late already. Call it after Next has returned Nothing.
+func (s *Stream) PassBy(cause Cause) bool {
+	if s.merger.err != nil || s.late != nil || !s.Awaited() {
+		return false
+	}
+	s.merger.passBy(s, cause)
+	return true
 }
 
 // Deadline returns the time, on the clock of Advance, at which the Merger overtakes the next stream for which the

@@ -4,33 +4,9 @@
 package merge
 
 import (
-	"math"
-
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
-
-// head is the kind of a stream's next result.
-type head uint8
-
-const (
-	// headNone: the stream has no input, and its key is the promise.
-	headNone head = iota
-	headEvent
-	headLossBegin
-	headLossEnd
-	headEnd
-)
-
-// mark is the begin or the end of a loss. It follows after events of the packet.
-type mark struct {
-	after uint64
-	head  head
-	time  int64
-	loss  *Loss
-}
-
-// afterAll is the place after all events of the packet.
-const afterAll = math.MaxUint64
 
 // findHead finds the stream's next head.
 func (s *Stream) findHead() {
@@ -199,6 +175,39 @@ func (s *Stream) begin(in input) {
 	for s.read < skip && s.reader.Next() {
 		s.read++
 	}
+}
+
+// alreadyRead reports whether a packet was read before. If only a part of it was, skip is the number of events in
+// that part.
+func (s *Stream) alreadyRead(packet []byte, index *Index) (skip uint64, read bool, err error) {
+	if s.resume == nil {
+		return 0, false, nil
+	}
+	if s.peek == nil {
+		s.peek = ctf.NewReader(s.merger.trace)
+	}
+	if err := s.peek.Begin(packet); err != nil {
+		return 0, false, err
+	}
+	p := &s.peek.Packet
+	s.peek.Finish()
+	sequence, numbered := sequenceOf(p, index)
+	switch {
+	case !numbered:
+		if p.End <= s.finished.end {
+			return 0, true, nil
+		}
+		if s.open == nil {
+			s.openLoss(Interrupted)
+		}
+	case !s.resume.Known:
+	case sequence < s.resume.Next:
+		return 0, true, nil
+	case sequence == s.resume.Next:
+		skip = s.resume.Events
+	}
+	s.resume = nil
+	return skip, false, nil
 }
 
 // finish returns the packet to the caller after its last event.

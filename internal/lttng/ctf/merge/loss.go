@@ -3,6 +3,8 @@
 
 package merge
 
+import "math"
+
 // Cause is the cause of a loss.
 type Cause uint8
 
@@ -51,3 +53,6 @@ type Loss struct {
 	// Stopped. For other causes it is math.MaxInt64.
 	From, To int64
 }
+
+// unknownEnd is the end of a loss whose end is not known yet.
+const unknownEnd = math.MaxInt64

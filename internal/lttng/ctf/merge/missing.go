@@ -129,9 +129,6 @@ func (s *Stream) follows() bool {
 	return s.finished.any && p.Has(metadata.RoleClock) && p.Has(metadata.RolePacketEnd) && p.Begin == s.finished.end
 }
 
-// unknownEnd is the end of a loss whose end is not known yet.
-const unknownEnd = math.MaxInt64
-
 // endOfPacket returns the end of the packet. Without a field for it, that is the time of its last event, which is not known
 // yet.
 func (s *Stream) endOfPacket() int64 {

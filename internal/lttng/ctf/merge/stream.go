@@ -63,6 +63,29 @@ type Stream struct {
 	resume   *Position
 }
 
+// head is the kind of a stream's next result.
+type head uint8
+
+const (
+	// headNone: the stream has no input, and its key is the promise.
+	headNone head = iota
+	headEvent
+	headLossBegin
+	headLossEnd
+	headEnd
+)
+
+// mark is the begin or the end of a loss. It follows after events of the packet.
+type mark struct {
+	after uint64
+	head  head
+	time  int64
+	loss  *Loss
+}
+
+// afterAll is the place after all events of the packet.
+const afterAll = math.MaxUint64
+
 func (s *Stream) behind() bool { return s.late != nil }
 
 // canRun reports whether the stream's head is an event, and the stream may return further ones of the packet without
@@ -99,6 +122,21 @@ func (s *Stream) Promise(class, cycles uint64) {
 
 // MarkLoss reports that data may be missing between the previous input and the next one.
 func (s *Stream) MarkLoss(cause Cause) { s.enqueue(input{kind: inputLoss, cause: cause}) }
+
+// Replay announces that the stream's packets start again at an earlier one, as they do on a new connection. The
+// stream skips packets that it has read. Packets without sequence numbers are skipped if they end no later than the
+// last one, and a loss of cause Interrupted precedes the next packet. A stream that has ended continues, unless Next
+// has returned its StreamEnd.
+func (s *Stream) Replay() {
+	if s.over {
+		return
+	}
+	if s.head == headEnd {
+		s.idle()
+	}
+	s.ended = false
+	s.enqueue(input{kind: inputReplay})
+}
 
 // End ends the stream. Later input is ignored, except Replay, and the Merger does not use later packets.
 func (s *Stream) End() {
@@ -156,15 +194,50 @@ func (s *Stream) Awaited() bool {
 	return !s.ended && s.IsEmpty() && (s.awaited || s.late != nil)
 }
 
-// PassBy makes the others continue without the stream, as if MaxDelay were over, with a loss of this cause. The
-// caller uses it if it has no memory for the stream's packet, or if the packet will not arrive soon. PassBy returns
-// false if no stream waits for this one, or if it is late already. Call it after Next has returned Nothing.
-func (s *Stream) PassBy(cause Cause) bool {
-	if s.merger.err != nil || s.late != nil || !s.Awaited() {
-		return false
+// Position returns the position after the returned events of the stream.
+func (s *Stream) Position() Position {
+	at := Position{
+		Known: s.finished.numbered, After: s.finished.numbered, Next: s.finished.sequence + 1, Discarded: s.finished.discarded,
+		End: s.finished.end, First: s.first,
 	}
-	s.merger.passBy(s, cause)
-	return true
+	if sequence, numbered := s.currentSequence(); numbered {
+		at.Known, at.Next, at.Events = true, sequence, s.read
+		if s.head == headEvent && !(s.merger.used && s.merger.last == s) && s.read > 0 {
+			at.Events-- // Next has not returned it yet
+		}
+	}
+	if s.packet == nil && s.resume != nil && s.resume.Known {
+		// The packet at the resumed position has not arrived yet.
+		at.Known, at.Next, at.Events = true, s.resume.Next, s.resume.Events
+	}
+	return at
+}
+
+// Continues reports whether a Merger that resumes at Position returns each event once: the position is known, or no
+// event was returned.
+func (s *Stream) Continues() bool {
+	return s.Position().Known || !s.finished.any && s.read == 0
+}
+
+// currentSequence returns the sequence number or the place of the open packet.
+func (s *Stream) currentSequence() (uint64, bool) {
+	if s.packet == nil {
+		return 0, false
+	}
+	return sequenceOf(&s.reader.Packet, s.index)
+}
+
+// Resume continues the stream at a position of another Merger: it skips packets and events before it. Call it before
+// the first packet.
+func (s *Stream) Resume(at Position) {
+	if !at.Known {
+		return
+	}
+	s.resume, s.first = &at, at.First
+	if at.After {
+		s.reader.Continue(ctf.Past{Sequence: at.Next - 1, Discarded: at.Discarded, End: at.End})
+		s.finished = finishedPacket{any: true, numbered: true, sequence: at.Next - 1, discarded: at.Discarded, end: at.End}
+	}
 }
 
 // Current returns the packet of the stream's last event. Its values are valid until the next call of Next.

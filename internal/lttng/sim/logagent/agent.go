@@ -4,14 +4,9 @@
 package logagent
 
 import (
-	"context"
-	"fmt"
-	"net"
-	"os"
-	"strconv"
-	"strings"
+	"maps"
+	"slices"
 	"sync"
-	"time"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
@@ -40,97 +35,99 @@ func New(o Options) *Agent {
 	}
 }
 
-// Run runs the agent until ctx ends, which simulates the end of the program. It fails if there is no daemon and the
-// agent does not try again. All its goroutines have ended when it returns. Call it once.
-func (a *Agent) Run(ctx context.Context) error {
-	ctx, end := context.WithCancel(ctx)
-	var program sync.WaitGroup
-	defer program.Wait()
-	defer end()
-	program.Go(func() { a.makeHandler(ctx) })
-	address, err := a.address()
-	if err != nil && a.options.Domain == lttngagent.Python {
-		return fmt.Errorf("an agent in Python reads the address of its daemon only once: %w", err)
-	}
-	for {
-		if err == nil {
-			err = a.connect(ctx, address)
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		a.options.Log("agent %d has no daemon: %v", a.options.PID, err)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(a.options.Retry):
-		}
-		if a.options.Domain == lttngagent.Python {
-			err = nil // the address stays the same
-			continue
-		}
-		address, err = a.address()
+// Attach adds loggers with the agent's handler to the program.
+func (a *Agent) Attach(names ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.loggers = append(a.loggers, names...)
+}
+
+// Detach removes loggers.
+func (a *Agent) Detach(names ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.loggers = slices.DeleteFunc(a.loggers, func(name string) bool { return slices.Contains(names, name) })
+}
+
+// Loggers returns the names of the program's loggers, in the order of the list. There are none before the program's
+// first handler exists.
+func (a *Agent) Loggers() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.loggers)
+}
+
+// appendReply executes a command and appends its reply. It also returns the number of names in it.
+func (a *Agent) appendReply(b []byte, command lttngagent.Command) (reply []byte, listed int) {
+	switch c := command.(type) {
+	case lttngagent.List:
+		names := a.Loggers()
+		return lttngagent.ListReply{Code: lttngagent.Success, Loggers: names}.AppendTo(b, a.options.Dialect), len(names)
+	case lttngagent.Enable:
+		return a.switchLogger(c.Logger, counts.enable).AppendTo(b), 0
+	case lttngagent.Disable:
+		return a.switchLogger(c.Logger, counts.disable).AppendTo(b), 0
+	case lttngagent.EnableContext:
+		return a.switchContext(c.Context, counts.enable).AppendTo(b), 0
+	case lttngagent.DisableContext:
+		return a.switchContext(c.Context, counts.disable).AppendTo(b), 0
+	default:
+		return lttngagent.Invalid.AppendTo(b), 0
 	}
 }
 
-// makeHandler simulates the constructor of the program's first handler: it waits until the agent is registered. Then
-// the program's loggers have the handler.
-func (a *Agent) makeHandler(ctx context.Context) {
-	begin := time.Now()
-	timeout := time.NewTimer(a.options.HandlerTimeout)
-	defer timeout.Stop()
-	timeouts := 0
-	if a.options.Dialect != lttngagent.RFC {
-		select {
-		case <-ctx.Done():
-			return
-		case <-a.released:
-		case <-timeout.C:
-			timeouts = 1
-		}
+// pythonKey is the only key of Python's agent, which has one count for all and traces either all loggers or none.
+const pythonKey = "*"
+
+// switchLogger executes Enable and Disable.
+func (a *Agent) switchLogger(p lttngagent.Pattern, change func(counts, string) lttngagent.Code) lttngagent.Code {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.options.Domain == lttngagent.Python {
+		change(a.enabled, pythonKey) // with any result
+		return lttngagent.Success
 	}
-	a.count(func(s *Stats) { s.Handlers, s.HandlerTimeouts, s.HandlerWait = 1, timeouts, time.Since(begin) })
-	a.Attach(a.options.Loggers...)
+	return change(a.enabled, p.String())
 }
 
-// address returns the address of the daemon.
-func (a *Agent) address() (string, error) {
-	if a.options.PortFile == "" {
-		return a.options.Address, nil
-	}
-	text, err := os.ReadFile(a.options.PortFile)
-	if err != nil {
-		return "", err
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	port, err := strconv.ParseUint(line, 10, 16)
-	if err != nil || port == 0 {
-		return "", fmt.Errorf("%s: expected a port, got %q", a.options.PortFile, line)
-	}
-	return net.JoinHostPort("127.0.0.1", line), nil
+func (a *Agent) switchContext(c lttngagent.Context, change func(counts, string) lttngagent.Code) lttngagent.Code {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return change(a.contexts, c.String())
 }
 
-// connect connects to the daemon, registers, and executes commands until the connection or ctx ends. The error is the
-// reason.
-func (a *Agent) connect(ctx context.Context, address string) error {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // ends pending reads and writes
-	defer func() {
-		if stop() {
-			_ = conn.Close() // the agent ignores the error
-		}
-	}()
-	a.count(func(s *Stats) { s.Connections++ })
-	c := newConnection(a, conn)
-	if err := c.register(); err != nil {
-		return err
-	}
-	for {
-		if err := c.execute(ctx); err != nil {
-			return err
-		}
-	}
+// Enabled returns the number of Enable for each pattern. In Python the only key is "*".
+func (a *Agent) Enabled() map[string]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.enabled)
+}
+
+// Contexts returns the number of EnableContext for each context.
+func (a *Agent) Contexts() map[string]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.contexts)
+}
+
+func (a *Agent) answered(command lttngagent.Command, listed int) {
+	a.count(func(s *Stats) {
+		s.Commands[command.Type()]++
+		s.Listed += listed
+	})
+}
+
+// Stats returns the current counters.
+func (a *Agent) Stats() Stats {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.stats
+	s.Commands = maps.Clone(s.Commands)
+	return s
+}
+
+func (a *Agent) count(f func(*Stats)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f(&a.stats)
 }

@@ -127,32 +127,6 @@ func (c *connection) answer(ctx context.Context, command lttngagent.Command) err
 	return err
 }
 
-// appendReply executes a command and appends its reply. It also returns the number of names in it.
-func (a *Agent) appendReply(b []byte, command lttngagent.Command) (reply []byte, listed int) {
-	switch c := command.(type) {
-	case lttngagent.List:
-		names := a.Loggers()
-		return lttngagent.ListReply{Code: lttngagent.Success, Loggers: names}.AppendTo(b, a.options.Dialect), len(names)
-	case lttngagent.Enable:
-		return a.switchLogger(c.Logger, counts.enable).AppendTo(b), 0
-	case lttngagent.Disable:
-		return a.switchLogger(c.Logger, counts.disable).AppendTo(b), 0
-	case lttngagent.EnableContext:
-		return a.switchContext(c.Context, counts.enable).AppendTo(b), 0
-	case lttngagent.DisableContext:
-		return a.switchContext(c.Context, counts.disable).AppendTo(b), 0
-	default:
-		return lttngagent.Invalid.AppendTo(b), 0
-	}
-}
-
-func (a *Agent) answered(command lttngagent.Command, listed int) {
-	a.count(func(s *Stats) {
-		s.Commands[command.Type()]++
-		s.Listed += listed
-	})
-}
-
 // wait waits for a time, or until ctx ends.
 func wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {

@@ -3,11 +3,7 @@
 
 package logagent
 
-import (
-	"maps"
-
-	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
-)
+import "github.com/callbraid/callbraid/internal/lttng/lttngagent"
 
 // counts is the number of Enable for each pattern or context.
 type counts map[string]int
@@ -25,38 +21,4 @@ func (c counts) disable(key string) lttngagent.Code {
 		delete(c, key)
 	}
 	return lttngagent.Success
-}
-
-// pythonKey is the only key of Python's agent, which has one count for all and traces either all loggers or none.
-const pythonKey = "*"
-
-// switchLogger executes Enable and Disable.
-func (a *Agent) switchLogger(p lttngagent.Pattern, change func(counts, string) lttngagent.Code) lttngagent.Code {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.options.Domain == lttngagent.Python {
-		change(a.enabled, pythonKey) // with any result
-		return lttngagent.Success
-	}
-	return change(a.enabled, p.String())
-}
-
-func (a *Agent) switchContext(c lttngagent.Context, change func(counts, string) lttngagent.Code) lttngagent.Code {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return change(a.contexts, c.String())
-}
-
-// Enabled returns the number of Enable for each pattern. In Python the only key is "*".
-func (a *Agent) Enabled() map[string]int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return maps.Clone(a.enabled)
-}
-
-// Contexts returns the number of EnableContext for each context.
-func (a *Agent) Contexts() map[string]int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return maps.Clone(a.contexts)
 }

@@ -4,7 +4,6 @@
 package logagent
 
 import (
-	"maps"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
@@ -52,19 +51,4 @@ func (s Stats) Answered() int {
 		n += of
 	}
 	return n
-}
-
-// Stats returns the current counters.
-func (a *Agent) Stats() Stats {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s := a.stats
-	s.Commands = maps.Clone(s.Commands)
-	return s
-}
-
-func (a *Agent) count(f func(*Stats)) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	f(&a.stats)
 }

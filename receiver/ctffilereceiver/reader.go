@@ -171,7 +171,8 @@ func (r *reader) search() int {
 			return len(dirs)
 		}
 		t, known := r.traceOf(dir)
-		if !known {
+		// A rotation moves a directory and makes it again. If the session looked in between, the trace does not have it any more.
+		if !known || t != nil && !t.Has(dir) {
 			t = r.identify(dir)
 		}
 		if t == nil {

@@ -98,8 +98,7 @@ func TestAChunkThatMovesBeforeItIsReadIsReadInItsNewPlace(t *testing.T) {
 			release := b.Logs.Hang(false)
 			b.Start()
 			b.Await("a delivery", func() bool { return b.Logs.Calls().Begun > 0 })
-			require.NoError(t, os.MkdirAll(filepath.Join(dir, "archives", "2"), 0o700))
-			require.NoError(t, os.Rename(current, filepath.Join(dir, "archives", "2", "ust")))
+			moveDirectory(t, current, filepath.Join(dir, "archives", "2", "ust"))
 			if again {
 				part(current, 2, 3)
 			}
@@ -112,6 +111,33 @@ func TestAChunkThatMovesBeforeItIsReadIsReadInItsNewPlace(t *testing.T) {
 			assert.Zero(t, b.Counter("packets_lost"))
 		})
 	}
+}
+
+// lttng rotate moves the current directory, and makes it again. The session may look for files in between.
+func TestADirectoryThatARotationMakesAgainIsRead(t *testing.T) {
+	dir := t.TempDir()
+	s := sold("shop", 12, 5)
+	current := filepath.Join(dir, "ust")
+	moveChunk(t, filepath.Join(dir, "archives", "1", "ust"), s, 0, 2)
+	moveChunk(t, current, s, 2, 4)
+	b := newBed(t, filepath.Join(dir, "**"), watching(20*time.Millisecond, time.Hour))
+	b.awaitNumbers(upTo(40))
+	moveDirectory(t, current, filepath.Join(dir, "archives", "2", "ust"))
+	reader := b.receiver.reader
+	b.Await("the trace forgets the directory", func() bool {
+		trace, known := reader.traceOf(current)
+		return known && !trace.Has(current)
+	})
+	moveChunk(t, current, s, 4, 6)
+	b.awaitNumbers(upTo(60))
+	b.Shutdown()
+	assert.Zero(t, b.Counter("packets_lost"))
+}
+
+func moveDirectory(t testing.TB, from, to string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o700))
+	require.NoError(t, os.Rename(from, to))
 }
 
 // lateFile is the line about a file that appeared after later packets had been read.

@@ -79,6 +79,13 @@ func (t *Trace) directories() []string {
 	return slices.Clone(t.dirs)
 }
 
+// Has reports whether a directory belongs to the trace. A session forgets a directory that does not exist.
+func (t *Trace) Has(dir string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Contains(t.dirs, dir)
+}
+
 // Join adds a directory, if it belongs to the trace: its metadata continues that of the other directories, or theirs
 // continues its own. Files with other metadata, such as after lttng regenerate metadata, are another trace. The identity
 // of the directory has the same position.

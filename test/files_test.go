@@ -130,5 +130,5 @@ func TestFilesHaveEachSpanOnceAfterAFullDisk(t *testing.T) {
 	lines := eachTracesLine(t, directory, func(traces ptrace.Traces) { got.add(t, traces) })
 	t.Logf("%d lines", lines)
 	checkEqual(t, reference.Spans(openCapture(t, mavenBegin), defaultRules), got.only(t))
-	assert.Equal(t, 1, strings.Count(c.Log(), "Refused a hand-over"), "a burst is logged once")
+	assert.Equal(t, 1, strings.Count(c.Log(), "Refused data"), "a burst is logged once")
 }

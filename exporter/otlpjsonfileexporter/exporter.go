@@ -100,7 +100,7 @@ func (e *fileExporter) write(ctx context.Context, encode func() ([]byte, error))
 func (e *fileExporter) refuse(ctx context.Context, err error) error {
 	e.telemetry.ExporterOtlpJSONFileRefusedLines.Add(ctx, 1)
 	if since, due := e.refusing.Count(time.Now()); due {
-		e.logger.Warn("Refused a hand-over, because its line cannot be written. If the disk is full, free room, or lower rotation.max_megabytes or rotation.max_backups",
+		e.logger.Warn("Refused data, because its line cannot be written. If the disk is full, free room, or lower rotation.max_megabytes or rotation.max_backups",
 			zap.String("path", e.config.Path), zap.Error(err), zap.Int("refused", since))
 	}
 	return fmt.Errorf("write a line to %s: %w", e.config.Path, err)

@@ -159,7 +159,7 @@ func TestRefusalsAreCountedAndLoggedOnce(t *testing.T) {
 	assert.EqualValues(t, 3, b.counts(t)["refused_lines"])
 	assert.EqualValues(t, 2, b.counts(t)["lines"])
 	lines := b.lines()
-	assert.Equal(t, "Refused a hand-over", lines[0])
+	assert.Equal(t, "Refused data", lines[0])
 	assert.Equal(t, "Lines are written again", lines[len(lines)-1])
 	assert.Len(t, lines, 3, "%q", lines) // with one about the deleted file
 }

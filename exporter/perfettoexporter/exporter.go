@@ -257,21 +257,21 @@ func (e *perfetto) countUnwritten(ctx context.Context) {
 		e.telemetry.ExporterPerfettoInvalidTimes.Add(ctx, int64(n))
 		if since, due := e.invalid.Count(e.now()); due {
 			e.logger.Warn("Dropped spans, events, values or log records without a time, or with one after the year 2262",
-				zap.Int("dropped", n), zap.Int("hand_overs", since))
+				zap.Int("dropped", n), zap.Int("times_since_last_line", since))
 		}
 	}
 	if n := e.reader.uncounted; n > 0 {
 		e.dropValues(ctx, n, reasonMaxCounters)
 		if since, due := e.uncounted.Count(e.now()); due {
 			e.logger.Warn("Dropped values of metrics, because the file has as many counters as max_counters allows",
-				zap.Int("dropped", n), zap.Int("hand_overs", since))
+				zap.Int("dropped", n), zap.Int("times_since_last_line", since))
 		}
 	}
 	if n := e.reader.endless; n > 0 {
 		e.telemetry.ExporterPerfettoInvalidEnds.Add(ctx, int64(n))
 		if since, due := e.endless.Count(e.now()); due {
 			e.logger.Warn("Wrote spans without a length, because they have no end, or one before their start",
-				zap.Int("spans", n), zap.Int("hand_overs", since))
+				zap.Int("spans", n), zap.Int("times_since_last_line", since))
 		}
 	}
 	if n := e.writer.Omitted() - e.omitted; n > 0 {
@@ -279,7 +279,7 @@ func (e *perfetto) countUnwritten(ctx context.Context) {
 		e.telemetry.ExporterPerfettoOmitted.Add(ctx, n)
 		if since, due := e.large.Count(e.now()); due {
 			e.logger.Warn("Left out attributes, events or links of spans and log records that have too many or too large ones",
-				zap.Int64("left_out", n), zap.Int("hand_overs", since))
+				zap.Int64("left_out", n), zap.Int("times_since_last_line", since))
 		}
 	}
 	e.reader.invalid, e.reader.uncounted, e.reader.endless = 0, 0, 0

@@ -30,7 +30,7 @@ const (
 // file did is outermost in it.
 func TestFilesOfAnySizeNeedTheSameMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector has no second goroutine to watch here")
+		t.Skip("it needs seconds under the race detector, which finds nothing in one goroutine")
 	}
 	total, err := strconv.Atoi(cmp.Or(os.Getenv(slicesVariable), strconv.Itoa(leastSlices)))
 	require.NoError(t, err, "%s is a number", slicesVariable)

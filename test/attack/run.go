@@ -385,8 +385,8 @@ func (m *run) finish() {
 	r.notes = append(r.notes, m.unanswered...)
 }
 
-// telling matches the counters of refused, shed and dropped data.
-var telling = regexp.MustCompile(`^otelcol_[a-z_]*(refused|dropped|evict|shed|closed|late_|missing|discard|folded|forgotten|turned|ignored|truncated|overflow|unread|give_way|slot|given_up|cut|unheard|too_deep)[a-z_]*$`)
+// lossCounters matches the counters of refused, shed and dropped data.
+var lossCounters = regexp.MustCompile(`^otelcol_[a-z_]*(refused|dropped|evict|shed|closed|late_|missing|discard|folded|forgotten|turned|ignored|truncated|overflow|unread|give_way|slot|given_up|cut|unheard|too_deep)[a-z_]*$`)
 
 // count reads those counters.
 func (m *run) count() {
@@ -406,7 +406,7 @@ func (m *run) count() {
 		series, value, _ := strings.Cut(strings.TrimSpace(line), "} ")
 		name, labels, _ := strings.Cut(series, "{")
 		n, err := strconv.ParseFloat(value, 64)
-		if err != nil || n == 0 || !telling.MatchString(name) {
+		if err != nil || n == 0 || !lossCounters.MatchString(name) {
 			continue
 		}
 		name = strings.TrimPrefix(name, "otelcol_")

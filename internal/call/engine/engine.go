@@ -272,7 +272,7 @@ func (e *Engine) acceptAll(ctx context.Context, td ptrace.Traces) error {
 // is permanent, because sending the same again does not help.
 func (e *Engine) refuseNested(ctx context.Context, err error) error {
 	e.telemetry.NestedCalls.Add(ctx, 1)
-	e.burst.Warn("Refused a hand-over with an attribute that is nested too deep. If the sender is honest, raise limits.max_attribute_depth",
+	e.burst.Warn("Refused data with an attribute that is nested too deep. If the sender is honest, raise limits.max_attribute_depth",
 		peer(ctx), zap.Error(err))
 	return consumererror.NewPermanent(fmt.Errorf("%w: flatten the attribute, or raise limits.max_attribute_depth of stack_pairing", err))
 }

@@ -313,7 +313,11 @@ func runOverloaded(t *testing.T, daemons *lttng.Daemons, start startC, path stri
 	for _, p := range programs {
 		p.End(t)
 	}
-	return programs
+	// On a busy machine, losses can cover all of these calls. A few calls afterwards have room.
+	last := start(daemons, t, path, "1", "1", "2", "0")
+	last.Step(t)
+	last.End(t)
+	return append(programs, last)
 }
 
 func requireNothingWrongOverloaded(t *testing.T, start startC) {
@@ -331,13 +335,18 @@ func requireNothingWrongOverloaded(t *testing.T, start startC) {
 	requireRecorded(t, daemons, c)
 	_, discarded := lttng.Recorded(t, daemons.Relay.Output)
 	assert.EqualValues(t, discarded, counted)
-	offsets := lttng.ClockOffsets(t, daemons.Relay.Output)
+	trace := readTrace(t, daemons.Relay.Output)
 	spans := readStreams(t, c, "spans.bin")
 	did, whole := 0, 0
 	for _, p := range programs {
 		calls, _ := readTruth(t, p)
+		_, doubtful := trace.missing(t, calls)
 		did += calls.count()
-		whole += requireNothingWrong(t, spans, p, "overload", offsets)
+		for _, e := range spans.ofProcess(p.PID, "overload") {
+			n, err := e.wrong(calls, trace.offset, doubtful)
+			require.NoError(t, err)
+			whole += n
+		}
 	}
 	t.Logf("%d calls, %d whole spans, %d events discarded", did, whole, discarded)
 	assert.Positive(t, whole)

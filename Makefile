@@ -92,7 +92,7 @@ TEST := $(GO) test -vet=off
 AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 4)
 # The number of end-to-end tests that run at the same time, if they call t.Parallel: most of the time, they wait. Tests that
 # flood a collector do not call it, and packages run one after the other: beside a flood, honest clients would wait too long.
-E2E_AT_ONCE ?= 9
+E2E_AT_ONCE ?= 12
 
 # The race detector needs a C compiler. At the end of each package it waits for accesses of goroutines that still run: a second
 # by default. Tests leave none, so a tenth of that is enough.

@@ -65,7 +65,7 @@ func (o *order) acceptBatch(b *callevent.Batch, now time.Duration) {
 	for first := 0; first < b.Len(); {
 		n := b.Events(scratch.events[:], first)
 		for i := 0; i < n; i++ {
-			if len(attributes) == 0 {
+			if len(attributes) == 0 && scratch.events[i].Sequence > o.next {
 				i += o.waitMany(scratch.events[i:n], b.Received)
 				if i == n {
 					break
@@ -103,7 +103,9 @@ func (o *order) acceptEvent(e *callevent.Event, received int64, attributes []att
 		o.direct.set(e, received, o.settings.MaxClockJump, o.names)
 		o.stacks.pair(&o.direct, e.Sequence, attributes)
 		o.step()
-		o.pairWaiting()
+		if o.window.count > 0 {
+			o.pairWaiting()
+		}
 	}
 }
 

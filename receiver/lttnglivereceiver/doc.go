@@ -16,7 +16,7 @@
 //	internal/lttng/ctf, merge   metadata and packets; events of a trace in order of time
 //	internal/lttng/process      the process of each event: resource, objects, names
 //	internal/lttng/mapping      the meaning of the fields of an event class
-//	internal/lttng/callstream   call events of a process in batches, with breaks
+//	internal/call/callstream   call events of a process in batches, with breaks
 //	internal/receiverkit/handover  batches, log records and metrics go to the pipelines
 //
 // internal/lttng/position stores the positions of traces, so no event is read twice.

@@ -7,7 +7,7 @@ import (
 	"bytes"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/lttng/callstream"
+	"github.com/callbraid/callbraid/internal/call/callstream"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
 	"github.com/callbraid/callbraid/internal/mutf8"

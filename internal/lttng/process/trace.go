@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/lttng/callstream"
+	"github.com/callbraid/callbraid/internal/call/callstream"
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"

@@ -46,7 +46,7 @@
 //     packet counts it. For these there is a loss of unknown count from the end of the previous packet to the
 //     second event of this one. The event itself may be older. The thread records nothing until it has counted
 //     the event, so its stack ends between its events before and after the missing one.
-//   - Hidden counts: before version 2.15, the tracer's thread that writes the last part of a packet also writes the
+//   - Hidden counts: before version 2.14, the tracer's thread that writes the last part of a packet also writes the
 //     count, as it was before the thread reserved room, or 0. If the thread had to wait in between, a later packet has
 //     the real count, and no loss is reported for this one.
 //   - Lost packets: a jump of the packets' sequence number, from the end of the previous packet to the begin

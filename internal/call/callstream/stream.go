@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package callstream packs the call events of one traced process into batches, with their sequence numbers and with
-// the breaks of the stream. It knows no LTTng events and no processes.
+// Package callstream numbers the call events of one call stream, and packs them into batches with the breaks of the
+// stream. It is for receivers whose tracer sends no sequence numbers. It knows no protocol and no process.
 package callstream
 
 import (

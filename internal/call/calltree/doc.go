@@ -10,19 +10,26 @@
 // store.go has the interface, the lock, and the six steps that fold a span. Each file uses
 // only files below it:
 //
-//   - services.go has the service of each name, and decides which services get a place. A
-//     service (service.go) has a tree of its calls and one for each kind of its profiles.
-//   - room.go frees memory at the bounds, and folds small paths (paths.go).
+//   - services.go has the service of each name, and decides which services get a place
+//     (candidates.go, by their evidence.go). A service (service.go) has a tree of its calls,
+//     one for each kind of its profiles, its threads (thread.go), and its rate (rate.go).
+//   - room.go frees memory at the bounds, and folds small paths (smallpaths.go).
 //   - seen.go has the single spans: those that arrived and are remembered, and callers for
 //     which callees wait. spantable.go finds them by ID and by age.
 //   - keptspans.go has the latest spans as they arrived, for traces (traces.go).
-//   - forest.go has the trees of all services by number, and tree.go a tree.
+//   - forest.go has the trees of all services by number, and tree.go a tree. Its nodes have
+//     functions (function.go) and values (values.go), also those of earlier periods (period.go).
+//
+// span.go and sample.go have what arrives, settings.go, counters.go and errors.go what the
+// caller sets and gets. sparse.go decides when memory is given back.
 //
 // callpaths.go folds the sums of call paths, which their sender counted. They need none of the
 // steps for single spans, because the sender knows each caller.
 //
-// A reader copies the tree, and makes a [Snapshot] of the copy (snapshot.go, nodes.go). A
-// window has values of its own at the nodes of the tree (window.go).
+// A reader copies the tree, and makes a [Snapshot] of the copy (snapshot.go, nodes.go), with
+// its nodes in the order of preorder.go. A window has values of its own at the nodes of the tree
+// (window.go). The growth of a tree in a period, and a tree that a snapshot restores, are in
+// growth.go. sum.go adds up snapshots.
 //
 // # Reasons
 //

@@ -8,6 +8,22 @@ import (
 	"unsafe"
 )
 
+// KeptSpan is a span as it arrived.
+type KeptSpan struct {
+	ID, Parent SpanID // Parent is zero for a root
+	Service    string
+	Instance   string // of the service; empty if not known
+	Function   string
+	File       string
+	Line       int64
+	// Thread is the ID of the thread, and ThreadName its name; 0 and empty if not known.
+	Thread     int64
+	ThreadName string
+	Start, End int64 // nanoseconds since 1970
+	Error      bool
+	Truncated  bool
+}
+
 // keptSpans are the latest spans as they arrived, in a ring.
 type keptSpans struct {
 	spans []keptSpan

@@ -3,6 +3,12 @@
 
 package calltree
 
+// TraceID and SpanID are those of OpenTelemetry.
+type (
+	TraceID [16]byte
+	SpanID  [8]byte
+)
+
 // Origin is the program that made calls, or was sampled.
 type Origin struct {
 	Service string

@@ -354,6 +354,34 @@ func (s *Store) Usage() Usage {
 	}
 }
 
+// Tree describes a tree of a store.
+type Tree struct {
+	Service string
+	Kind    Kind
+	// Number identifies the tree: after a reset, or if its service was evicted in between, it is another one.
+	Number uint64
+	// Changes is another number after data of its service arrived.
+	Changes uint64
+	// LastSeen is the time of the service's last call or sample.
+	LastSeen time.Time
+	// Paths is the number of paths, with those that wait.
+	Paths int
+}
+
+// Trees describes all trees with data.
+func (s *Store) Trees() []Tree {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Tree
+	for _, sv := range s.services.byName {
+		for _, kind := range sv.kinds() {
+			t := s.services.tree(sv.name, kind)
+			all = append(all, Tree{sv.name, kind, t.id, sv.arrivals, sv.last, t.live})
+		}
+	}
+	return all
+}
+
 // Snapshot returns the tree of a service and kind, or false if there is none. Calls that
 // wait for their callers are below a node [MissingParent].
 func (s *Store) Snapshot(service string, kind Kind) (Snapshot, bool) {

@@ -5,6 +5,17 @@ package calltree
 
 import "time"
 
+// TraceSummary summarizes a trace with kept spans.
+type TraceSummary struct {
+	ID TraceID
+	// Root is the function of the earliest kept span.
+	Root string
+	// Spans and Errors are kept, of all services. Dropped spans arrived and are no longer kept.
+	Spans, Errors, Dropped int
+	// Start is that of the earliest span, and End that of the latest.
+	Start, End time.Time
+}
+
 // summedSpan is the part of a span for a summary.
 type summedSpan struct {
 	trace               TraceID

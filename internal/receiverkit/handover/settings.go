@@ -31,8 +31,8 @@ type Settings struct {
 	Memory *budget.Group
 }
 
-// Late is another cause that cancels Settings.Context than the end of the shutdown's time. Late data is dropped for
-// this reason.
+// Late is the cause of a context that ends for another reason than the shutdown. Data that is dropped then is counted
+// with the text of Late as its reason, and not with "shutdown".
 type Late string
 
 func (l Late) Error() string { return "the time of the hand-over has ended: " + string(l) }

@@ -4,7 +4,6 @@
 package bytefrogreceiver
 
 import (
-	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -36,16 +35,8 @@ type unstarted struct {
 // Send sends a message to the agent.
 func (u unstarted) Send(m bytefrog.Message) error { return hq.Write(u.in.Conn(), m) }
 
-// Next returns the agent's next message. It skips unreadable bytes: the agent is refused anyway.
 func (u unstarted) Next(until time.Time) (bytefrog.Message, error) {
-	for {
-		m, _, err := u.in.Next(u.decode, until)
-		var bad *connreader.BadData
-		if !errors.As(err, &bad) {
-			return m, err
-		}
-		u.in.Consume(len(u.in.Bytes()))
-	}
+	return u.in.NextReadable(u.decode, until)
 }
 
 func (u unstarted) decode(b []byte) (bytefrog.Message, int, error) {

@@ -129,6 +129,18 @@ func (r *Reader) Next(decode Decoder, until time.Time) (m bytefrog.Message, raw 
 	}
 }
 
+// NextReadable returns the next message of an agent that is refused anyway: it skips bytes that cannot be decoded.
+func (r *Reader) NextReadable(decode Decoder, until time.Time) (bytefrog.Message, error) {
+	for {
+		m, _, err := r.Next(decode, until)
+		var bad *BadData
+		if !errors.As(err, &bad) {
+			return m, err
+		}
+		r.Consume(len(r.Bytes()))
+	}
+}
+
 // LastLook is how long one more read waits after a deadline has passed. A read after its deadline
 // returns nothing even if bytes have arrived, and the collector itself may have been slow.
 const LastLook = 100 * time.Millisecond

@@ -85,6 +85,28 @@ func TestBadDataHasItsPosition(t *testing.T) {
 	}
 }
 
+func TestARefusedAgentsUnreadableBytesAreSkipped(t *testing.T) {
+	for name, unreadable := range map[string][]byte{
+		"an unknown message":         {byte(bytefrog.TypeHello)},
+		"a message that is too long": append(report.AppendTo(nil), make([]byte, 64)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, peer := pair(t, Settings{Buffer: 8, MaxMessage: 64})
+			go func() {
+				_, _ = peer.Write(unreadable)
+				_, _ = peer.Write(heartbeat.AppendTo(nil))
+				_, _ = peer.Write(heartbeat.AppendTo(nil)[:2])
+				_ = peer.Close()
+			}()
+			m, err := r.NextReadable(control, time.Time{})
+			require.NoError(t, err)
+			assert.Equal(t, heartbeat, m)
+			_, err = r.NextReadable(control, time.Time{})
+			assert.Equal(t, io.EOF, err)
+		})
+	}
+}
+
 func TestTheRestOfAMessageMustArriveInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, peer := pair(t, Settings{Buffer: 64, MaxMessage: 64, MessageTimeout: time.Minute})

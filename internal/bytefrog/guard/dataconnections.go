@@ -90,8 +90,11 @@ func (d *dataConnections) refuse() {
 func (d *dataConnections) refuseUnlessAttached() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.closed = d.attached == 0
-	return d.closed
+	if d.attached > 0 {
+		return false
+	}
+	d.closed = true
+	return true
 }
 
 // close closes all data connections. Their readers may still wait for the collector.

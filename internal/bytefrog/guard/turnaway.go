@@ -29,6 +29,5 @@ type unstarted struct{ session *session }
 func (u unstarted) Send(m bytefrog.Message) error { return u.session.send(m) }
 
 func (u unstarted) Next(until time.Time) (bytefrog.Message, error) {
-	m, _, err := u.session.in.Next(fromAgent, until)
-	return m, err
+	return u.session.in.NextReadable(fromAgent, until)
 }

@@ -65,6 +65,7 @@ func (o *order) acceptBatch(b *callevent.Batch, now time.Duration) {
 	for first := 0; first < b.Len(); {
 		n := b.Events(scratch.events[:], first)
 		for i := 0; i < n; i++ {
+			// Most events are in order, and save the call.
 			if len(attributes) == 0 && scratch.events[i].Sequence > o.next {
 				i += o.waitMany(scratch.events[i:n], b.Received)
 				if i == n {
@@ -103,9 +104,7 @@ func (o *order) acceptEvent(e *callevent.Event, received int64, attributes []att
 		o.direct.set(e, received, o.settings.MaxClockJump, o.names)
 		o.stacks.pair(&o.direct, e.Sequence, attributes)
 		o.step()
-		if o.window.count > 0 {
-			o.pairWaiting()
-		}
+		o.pairWaiting()
 	}
 }
 
@@ -165,8 +164,15 @@ func (o *order) waitMany(events []callevent.Event, received int64) (n int) {
 	return n
 }
 
-// pairWaiting pairs the waiting events from next on, up to the first missing one.
+// pairWaiting pairs the waiting events from next on, up to the first missing one. Without a call, because most events have none
+// behind them.
 func (o *order) pairWaiting() {
+	if o.window.count > 0 {
+		o.pairRuns()
+	}
+}
+
+func (o *order) pairRuns() {
 	for !o.ended && o.window.has(o.next) {
 		o.pairRun(o.window.run(o.next))
 	}

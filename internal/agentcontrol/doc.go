@@ -48,7 +48,7 @@
 // agentcontroltest.Contract checks a receiver's agents for everything that is common to all
 // tracers: they are shown once, carry out their commands, and receive no others. Orders end with
 // their contexts, with the death of the agent, with a shutdown of the receiver, and with a reload
-// of the collector. Each receiver runs it. A receiver's own tests show the rest:
+// of the collector. Each receiver that registers agents runs it. A receiver's own tests show the rest:
 //
 //   - If two clients send opposite commands at the same time, the agent follows the last one.
 //   - A refusal by the agent has its own reason: Refused.

@@ -122,7 +122,7 @@ func (p *Packer) size() int {
 }
 
 // Held is about the memory of the Packer in bytes, with its buffers for the next batches and the
-// strings of functions. It is for callers that do not count these strings. Others use Memory.
+// strings of functions. Callers that count these strings themselves use Memory.
 func (p *Packer) Held() int {
 	const packer = 2 << 10
 	// Tables have their entries twice: as bytes of the batch, and to find them.
@@ -150,8 +150,8 @@ func (p *Packer) narrow() {
 	p.room = min(cap(p.buf), p.maxBytes-(p.size()-len(p.buf)))
 }
 
-// Memory is about the memory of the Packer in bytes, without the strings of functions. It is for
-// callers that hold these strings, and count them. Others use Held.
+// Memory is about the memory of the Packer in bytes, without the strings of functions. Callers that
+// do not count these strings themselves use Held.
 func (p *Packer) Memory() int {
 	const entry = 64 // of a map, about
 	return cap(p.buf) + cap(p.attributes) + cap(p.renames.fixed) + cap(p.renames.strings) +

@@ -227,7 +227,9 @@ func (r *traceOnDisk) gaps(calls truth) (missing int, gaps []gap) {
 }
 
 // hasLoss reports whether the merger reported a loss in the gap.
-func (r *traceOnDisk) hasLoss(g gap) bool { return g.loss < len(r.losses) && r.losses[g.loss].from <= g.to }
+func (r *traceOnDisk) hasLoss(g gap) bool {
+	return g.loss < len(r.losses) && r.losses[g.loss].from <= g.to
+}
 
 // requireLosses requires a loss in each gap that no packet can hide. Packets can hide at most half of the gaps.
 func (r *traceOnDisk) requireLosses(t *testing.T, gaps []gap) {

@@ -77,7 +77,7 @@ func (s *session) forward(m bytefrog.Message, raw []byte) {
 
 // dataBreak forwards a data break, with the collector's number.
 func (s *session) dataBreak(m bytefrog.DataBreak) {
-	at := unwrap(s.next.Load(), m.Sequence)
+	at := unwrap(s.Next(), m.Sequence)
 	s.sendBreak(at)
 	s.agent.DataBreak(at)
 }

@@ -131,11 +131,11 @@ func (f *inflow) putMessages() (*outlet, error) {
 	var w walked
 	var err error
 	if l != nil && l.needed {
-		w, err = walkTranslated(b, s.next.Load(), s.names, l.translation)
+		w, err = walkTranslated(b, s.Next(), s.names, l.translation)
 	} else {
-		w, err = walk(b, s.next.Load(), s.names)
+		w, err = walk(b, s.Next(), s.names)
 	}
-	s.advance(w.next, uint64(w.events))
+	s.Advance(w.next, uint64(w.events))
 	if w.events > 0 && !s.agent.IsPrepared() {
 		s.agent.SetPrepared()
 	}

@@ -15,7 +15,7 @@
 // (walk.go), and passes it to a writer (outlet.go). A reader never waits for a collector by
 // itself, so the program feels a collector only as far as the options allow. The agent's
 // configuration and all commands are the collector's. The guard remembers the facts that a later
-// collector needs: names (names.go), the highest number (numbering.go), the last heartbeat.
+// collector needs: names (names.go), the highest number (bytefrog.Numbering), the last heartbeat.
 //
 // # States
 //

@@ -38,7 +38,7 @@ func (f *farewell) awaitData() {
 			return
 		case <-s.env.ctx.Done():
 		case <-time.After(s.env.timing.orphan):
-			if now := s.received.Load() + 1; now != received {
+			if now := s.Received() + 1; now != received {
 				received = now
 				continue
 			}
@@ -189,7 +189,7 @@ type rest struct {
 
 // Arrivals returns how many numbered messages have arrived.
 func (r *rest) Arrivals() hq.Arrivals {
-	return hq.Arrivals{Numbered: r.session.received.Load(), Ended: isClosed(r.ended)}
+	return hq.Arrivals{Numbered: r.session.Received(), Ended: isClosed(r.ended)}
 }
 
 // NextArrival returns a channel that is closed when data arrives or a connection ends.

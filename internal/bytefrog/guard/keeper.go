@@ -337,7 +337,7 @@ func (k *keeper) startAgain(l *link) {
 	l.held.Store(true)
 	s.passing.Lock()
 	if !status.Broken {
-		at = s.next.Load()
+		at = s.Next()
 	}
 	l.translation = translation{since: at, ticks: uint64(max(0, l.began.Sub(s.startedAt).Milliseconds())), needed: true}
 	for i := range l.data {

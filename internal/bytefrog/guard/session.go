@@ -37,7 +37,7 @@ type session struct {
 	sending sync.Mutex
 	agent   *hq.Agent
 	names   *names
-	numbering
+	bytefrog.Numbering
 	untraced untraced
 	// quiet: the agent has answered suspend, or traces no more.
 	quiet atomic.Bool

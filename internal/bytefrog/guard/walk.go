@@ -174,3 +174,12 @@ func (w *walked) translate(m []byte, n *names, t translation) bool {
 	}
 	return true
 }
+
+// unwrap is bytefrog.Unwrap, but a number below zero is 0.
+func unwrap(reference uint64, n uint32) uint64 {
+	at := bytefrog.Unwrap(reference, n)
+	if int64(at) < 0 {
+		return 0
+	}
+	return at
+}

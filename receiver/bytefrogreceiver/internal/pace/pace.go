@@ -149,7 +149,7 @@ func (m *Member) Await(events []bytefrog.Event, w *Waiting) []bytefrog.Event {
 		return events
 	}
 	events = events[:untilGap(events, m.group.lead)]
-	m.MoveTo(stream.Unwrap(m.group.stream.Next(), events[0].Sequence))
+	m.MoveTo(bytefrog.Unwrap(m.group.stream.Next(), events[0].Sequence))
 	m.wait(events, w)
 	return events
 }
@@ -161,7 +161,7 @@ func (m *Member) missing(events []bytefrog.Event) int64 {
 
 func (m *Member) missingAtAll(events []bytefrog.Event) int64 {
 	s := m.group.stream
-	next := stream.Unwrap(s.Next(), events[len(events)-1].Sequence) + 1
+	next := bytefrog.Unwrap(s.Next(), events[len(events)-1].Sequence) + 1
 	return s.MissingBelow(next, uint64(len(events)))
 }
 

@@ -60,7 +60,7 @@ func (b *breaks) settleBefore(events []bytefrog.Event) {
 	reference := b.stream.Next()
 	first, any := uint64(0), false
 	for _, e := range events {
-		if n := stream.Unwrap(reference, e.Sequence); n >= from-1 && (!any || n < first) {
+		if n := bytefrog.Unwrap(reference, e.Sequence); n >= from-1 && (!any || n < first) {
 			first, any = n, true
 		}
 	}

@@ -327,7 +327,7 @@ func (d *dataConnection) pack(events []bytefrog.Event, now time.Time) error {
 			do = d.batch.Pack
 		}
 		d.run.breaks.settleBefore(piece)
-		d.member.MoveTo(stream.Unwrap(d.run.stream.Next(), piece[len(piece)-1].Sequence))
+		d.member.MoveTo(bytefrog.Unwrap(d.run.stream.Next(), piece[len(piece)-1].Sequence))
 		bad, err := do(piece, now)
 		if err != nil {
 			d.fresh += bad

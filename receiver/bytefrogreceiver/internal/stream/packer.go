@@ -121,13 +121,13 @@ const noLine = math.MaxUint16
 // with the index bad, whose sequence number is impossible; the events before it are packed.
 func (b *Packer) Pack(events []bytefrog.Event, now time.Time) (bad int, err error) {
 	s := b.stream
-	reference, clock := s.next.Load(), s.clock.expected(now)
+	reference, clock := s.Next(), s.clock.expected(now)
 	b.refresh()
 	next, first, last := reference, b.first, b.last
 	var out callevent.Event
 	for i := range events {
 		e := &events[i]
-		sequence, ticks := Unwrap(reference, e.Sequence), unwrapTicks(clock, e.Time)
+		sequence, ticks := bytefrog.Unwrap(reference, e.Sequence), unwrapTicks(clock, e.Time)
 		if !validSequence(sequence) {
 			b.first, b.last = first, last
 			s.Advance(next, uint64(i))
@@ -160,7 +160,7 @@ func (b *Packer) Pack(events []bytefrog.Event, now time.Time) (bad int, err erro
 	b.first, b.last = first, last
 	s.Advance(next, uint64(len(events)))
 	if n := len(events); n > 0 {
-		b.latest = Unwrap(reference, events[n-1].Sequence)
+		b.latest = bytefrog.Unwrap(reference, events[n-1].Sequence)
 		s.clock.saw(unwrapTicks(clock, events[n-1].Time), now)
 		b.open(now)
 	}
@@ -452,11 +452,11 @@ func (b *Packer) Flush() {
 // close closes the batch, which has events or follows renames that the connection has read.
 func (b *Packer) close() (callevent.Packed, error) {
 	b.barriers = b.barriers[:0]
-	next := b.stream.next.Load()
+	next := b.stream.Next()
 	if b.packer.Len() > 0 {
 		b.closing()
 		b.barriers = b.stream.barriers.concerning(b.barriers, b.first, b.last)
-		next = max(b.stream.next.Load(), b.last+1)
+		next = max(b.stream.Next(), b.last+1)
 	}
 	b.packRenames()
 	return b.packer.Close(b.barriers, next, b.stream.settings.Now().UnixNano())
@@ -497,7 +497,7 @@ func (b *Packer) sendRenames(renames []callevent.Rename) {
 			n++
 		}
 		var batch callevent.Packed
-		if batch, err = packer.Close(nil, b.stream.next.Load(), b.stream.settings.Now().UnixNano()); err == nil {
+		if batch, err = packer.Close(nil, b.stream.Next(), b.stream.settings.Now().UnixNano()); err == nil {
 			b.send(batch)
 		}
 		packer.Reset()

@@ -56,7 +56,7 @@ type Counts struct {
 
 // Stream is the state that the connections of a run share. The zero value counts sequence numbers.
 type Stream struct {
-	numbering
+	bytefrog.Numbering
 	settings Settings
 	clock    agentClock
 	names    *names
@@ -92,12 +92,15 @@ const SequenceOffset = 5
 // offset in the message, when the agent cannot have counted so far.
 func (s *Stream) Sequence(n uint32, offset int) (uint64, error) {
 	reference := s.Next()
-	sequence := Unwrap(reference, n)
+	sequence := bytefrog.Unwrap(reference, n)
 	if !validSequence(sequence) {
 		return 0, invalidSequence(offset, n, reference)
 	}
 	return sequence, nil
 }
+
+// validSequence reports whether an unwrapped number is a sequence number.
+func validSequence(n uint64) bool { return n < callevent.MaxSequence }
 
 // invalidSequence is the error for a sequence number, at an offset of a message, that the agent
 // cannot have counted to.
@@ -115,7 +118,7 @@ func (s *Stream) Count(events []bytefrog.Event) (bad int, err error) {
 	reference := s.Next()
 	next := reference
 	for i, e := range events {
-		sequence := Unwrap(reference, e.Sequence)
+		sequence := bytefrog.Unwrap(reference, e.Sequence)
 		if !validSequence(sequence) {
 			s.Advance(next, uint64(i))
 			return i, invalidSequence(SequenceOffset, e.Sequence, reference)

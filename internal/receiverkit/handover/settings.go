@@ -32,7 +32,7 @@ type Settings struct {
 }
 
 // Late is the cause of a context that ends for another reason than the shutdown. Data that is dropped then is counted
-// with the text of Late as its reason, and not with "shutdown".
+// with its text as the reason, and not with "shutdown".
 type Late string
 
 func (l Late) Error() string { return "the time of the hand-over has ended: " + string(l) }

@@ -13,12 +13,11 @@
 // # Files
 //
 // Operators see config.go, with validate.go and expression.go, and factory.go. settings.go makes the settings
-// of sessions. receiver.go is the life
-// cycle, with the parts of environment.go and the times of timing.go.
+// of sessions. receiver.go is the life cycle, with the parts of environment.go and the times of timing.go.
 //
 // accept.go accepts connections (connection.go). handshake.go reads the first message of each.
 // A hello opens a session (sessions.go) with an ID of registry.go, and a data hello joins one.
-// refusal.go and turnaway.go refuse connections and agents. Connections of disconnected agents linger
+// refusal.go and turnaway.go refuse connections and agents, such as those beyond limits.go. Connections of disconnected agents linger
 // (linger.go). memory.go counts the memory of connections.
 //
 // logs.go and metrics.go map the reports and the state of a session to pdata, and resource.go has its

@@ -5,7 +5,6 @@ package bytefrogreceiver
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -182,19 +181,3 @@ func (r *registry) shut() []*session.Session {
 	r.mu.Unlock()
 	return r.list()
 }
-
-// Settings that bound connections and runs.
-const (
-	settingMaxConnections = "limits.max_connections"
-	settingPerAddress     = "limits.max_connections_per_address"
-	settingMaxRuns        = "limits.max_runs"
-	settingMaxRunMemory   = "limits.max_run_memory"
-)
-
-// limitError reports that a limit is reached.
-type limitError struct {
-	setting string
-	limit   int
-}
-
-func (e *limitError) Error() string { return fmt.Sprintf("%s is reached (%d)", e.setting, e.limit) }

@@ -13,7 +13,7 @@ import (
 // scenario is one attack on a collector with a shipped configuration.
 type scenario struct {
 	name string
-	// onlyFull: the short form leaves this one out. It has a similar attack, or TestAFloodOfIdleConnectionsDoesNotBlockAgents does.
+	// onlyFull: the short form has a similar attack and leaves this one out.
 	onlyFull bool
 	// alone: in the short form, no other attack runs at the same time.
 	alone bool
@@ -113,12 +113,12 @@ func scenarios() []scenario {
 			pages:  map[int]string{flamesPort: "/", prometheusPort: "/metrics"},
 		},
 		{
-			name: "idle connections of bytefrog", onlyFull: true, configuration: "standalone.yaml", attackers: idle(bytefrogPort), starting: twenty,
+			name: "idle connections of bytefrog", alone: true, configuration: "standalone.yaml", attackers: idle(bytefrogPort), starting: twenty,
 			length: func(f form) time.Duration { return f.seconds(20, 3) },
 			pages:  map[int]string{flamesPort: "/", prometheusPort: "/metrics"},
 		},
 		{
-			name: "idle connections of flame_graph", onlyFull: true, configuration: "standalone.yaml", attackers: idle(flamesPort), starting: twenty,
+			name: "idle connections of flame_graph", alone: true, configuration: "standalone.yaml", attackers: idle(flamesPort), starting: twenty,
 			length: func(f form) time.Duration { return f.seconds(20, 2) },
 			pages:  map[int]string{flamesPort: "/", prometheusPort: "/metrics"},
 		},
@@ -171,7 +171,7 @@ func scenarios() []scenario {
 				// The short form has no agent with long names.
 				return []Attacker{&Calls{Endpoint: p.at(bytefrogPort), Agents: f.of(16, 3), Events: f.of(10_000_000, 20_000)}}
 			},
-			length: func(f form) time.Duration { return f.seconds(90, 5) },
+			length: func(f form) time.Duration { return f.seconds(90, 10) },
 			pages:  map[int]string{flamesPort: "/", prometheusPort: "/metrics"},
 		},
 		{

@@ -179,7 +179,7 @@ exporters:
     sending_queue: {num_consumers: 2, block_on_overflow: true}
 service: {pipelines: {traces: {receivers: [bytefrog], exporters: [otlp_http]}}}
 `, agents, endpoint))
-	agent{endpoint: agents, capture: mavenBegin}.complete(t)
+	agent{endpoint: agents, capture: "maven"}.complete(t)
 	stopAfter(t, first, 1)
 	stop()
 	forward.rest(t)
@@ -187,7 +187,7 @@ service: {pipelines: {traces: {receivers: [bytefrog], exporters: [otlp_http]}}}
 
 	assert.Greater(t, forward.delayed, 5, "hand-overs that were delayed")
 	got := readStreams(t, second, "spans.bin").only(t)
-	checkEqual(t, reference.Spans(openCapture(t, mavenBegin), defaultRules), got)
+	checkEqual(t, reference.Spans(openCapture(t, "maven"), defaultRules), got)
 }
 
 // forwarder sends every other hand-over immediately, and the rest at the end, the last first.

@@ -370,16 +370,13 @@ func batches(spans []ptrace.Span, size func() int) iter.Seq[ptrace.Traces] {
 type capturedProgram struct {
 	name  string
 	calls int
-	// maxSpansPerTrace are the bounds of traces that a test tries.
-	maxSpansPerTrace []int
 }
 
 func capturedPrograms(short bool) []capturedProgram {
 	if short {
-		return []capturedProgram{{"shop", 4_793, []int{20_000, 100}}}
+		return []capturedProgram{{"shop", 4_793}}
 	}
-	// A long run in many traces is enough: the end-to-end tests have it in few.
-	return []capturedProgram{{"shop", 4_793, []int{20_000, 100}}, {"maven", mavenCalls, []int{100}}}
+	return []capturedProgram{{"shop", 4_793}, {"maven", mavenCalls}}
 }
 
 // The call trees of real programs equal those of their captures, which a slow and obvious reference
@@ -387,7 +384,7 @@ func capturedPrograms(short bool) []capturedProgram {
 func TestTreesOfCapturesAreThoseOfTheReference(t *testing.T) {
 	for _, program := range capturedPrograms(testing.Short()) {
 		want := referenceTree(t, program.name, true)
-		for _, maxSpansPerTrace := range program.maxSpansPerTrace {
+		for _, maxSpansPerTrace := range []int{20_000, 100} {
 			traces := capturedTraces(t, program.name, maxSpansPerTrace, program.calls)
 			for _, order := range orders {
 				t.Run(fmt.Sprintf("%s, %d spans in a trace, %s", program.name, maxSpansPerTrace, order.name), func(t *testing.T) {

@@ -85,9 +85,6 @@ func TestAMissingDirectoryIsAnErrorWithARemedy(t *testing.T) {
 }
 
 func TestFilesAreRotatedBySizeAndOpenAlone(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it needs seconds under the race detector, which finds nothing in one goroutine")
-	}
 	path := newFile(t)
 	const count, each = 20, 2000
 	b := started(t, path, slow, func(c *Config) { c.Rotation.MaxMegabytes = 1 })
@@ -182,9 +179,6 @@ func TestAllFilesTogetherAreWithinTheirBounds(t *testing.T) {
 
 // Threads of one message have names that do not compress. No file is larger than allowed, or has more tracks.
 func TestBoundsOfFilesHoldInsideAMessage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it needs seconds under the race detector, which finds nothing in one goroutine")
-	}
 	random := rand.NewChaCha8([32]byte{})
 	text := make([]byte, 1000)
 	td := message("shop")
@@ -403,9 +397,6 @@ func TestSpansWithoutAnEndAreMarkedAndCounted(t *testing.T) {
 
 // A message of many spans, or with a large resource, does not let the exporter keep memory.
 func TestTheSizeOfAMessageDoesNotStay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it needs seconds under the race detector, which finds nothing in one goroutine")
-	}
 	b := started(t, newFile(t), slow)
 	td := message("shop")
 	spans := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans()

@@ -29,9 +29,6 @@ const (
 // Files of any number of spans need the same memory, and each of them opens alone. A call whose caller ended after the
 // file did is outermost in it.
 func TestFilesOfAnySizeNeedTheSameMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it needs seconds under the race detector, which finds nothing in one goroutine")
-	}
 	total, err := strconv.Atoi(cmp.Or(os.Getenv(slicesVariable), strconv.Itoa(leastSlices)))
 	require.NoError(t, err, "%s is a number", slicesVariable)
 	path := newFile(t)
